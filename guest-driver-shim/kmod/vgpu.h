@@ -9,15 +9,17 @@
  * Every object has one owner and a reference count; whoever keeps a pointer has a reference.
  *
  *   object          references
- *   vgpu_dev        the PCI binding, each open file, each channel
- *   vgpu_user       each channel, each piece of memory
- *   vgpu_channel    its file; its slot in vgpu_dev until the host has let go of its memory
+ *   vgpu_dev        the PCI binding, each channel; what it has left behind, see vgpu_park()
+ *   vgpu_user       each channel
+ *   vgpu_channel    its file, its memory; its slot in vgpu_dev until the host has let go of that
  *   vgpu_mem        its channel until the host has let go of it, each mapping into user space
  *
- * Locks, outermost first. Only the first two are held by somebody who sleeps, and user processes
- * take neither for long: life_lock is the administrator's, free_lock each channel's own.
+ * Locks, outermost first. Only the first three are held by somebody who sleeps, and user processes
+ * take none of them for long: life_lock is the administrator's, free_lock each channel's own, and
+ * binding is in use only where memory comes from the DMA API.
  *   vgpu_dev.life_lock      one change of state at a time: reset, suspend, removal, recovery
  *   vgpu_channel.free_lock  one BUFFER_FREE at a time
+ *   vgpu_dev.binding        read: uses memory of the DMA API; write: takes it away
  *   vgpu_dev.access_lock    read: uses the device, see vgpu_enter(); write: changes its state
  *   vgpu_dev.ctrl_lock      one command at a time
  *   vgpu_dev.slot_lock      which slots are taken, and by whom
@@ -31,11 +33,14 @@
 
 #include <linux/cdev.h>
 #include <linux/device.h>
+#include <linux/freezer.h>
 #include <linux/kref.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
 #include <linux/rwsem.h>
+#include <linux/scatterlist.h>
+#include <linux/semaphore.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -48,9 +53,8 @@
 
 /* Pages that fail rather than take memory by force: no OOM killer, no hard reclaim. */
 #define VGPU_GFP (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NORETRY | __GFP_NOWARN)
-/* The cookies for mmap() fit into a 32-bit offset. The host takes no more per channel either. */
-#define VGPU_MAX_BUFFERS 4096
-#define VGPU_BUFFER_MAX_BYTES SZ_4G
+/* What is contiguous for the device is a piece. The host maps each, and may have few mappings. */
+#define VGPU_MAX_PIECES 8192
 
 /**
  * enum vgpu_state - what may be done with the device
@@ -80,21 +84,36 @@ struct vgpu_slot {
 /**
  * struct vgpu_dev - one VF
  * @dev: the class device, whose references are this struct's
+ * @cdev: what its files are opened through
+ * @pdev: the function, referenced
+ * @bar: its registers
  * @msi: the interrupt is the device's alone
  * @direct: the device reaches pages as they are; no bounce buffers, no unencrypted memory
  * @features: VGPU_FEATURES_TRANSPORT that both sides know
- * @info: what VGPU_IOC_INFO answers
- * @info_at: jiffies when the changing part of @info was read
- * @state: enum vgpu_state, written with access_lock held for writing, but for RUNNING to DEAD
+ * @max_channels: so many of @slots there are
+ * @info: what the host said at the last start, for VGPU_IOC_INFO
+ * @access_lock: see vgpu_enter()
+ * @state: enum vgpu_state, written with @access_lock held for writing, but for RUNNING to DEAD
  * @epoch: counts stops; a channel of an earlier epoch is lost
  * @ready: woken when @state changes
- * @held: a reset, suspend or recovery is under way, whose end starts it; under life_lock
- * @recover: stops and starts it, or starts it as soon as the host has let go of memory
- * @janitor: ends channels, and looks whether the host and their processes are there
+ * @life_lock: one change of state at a time
+ * @held: a reset, suspend or removal is under way, whose end starts it; under @life_lock
+ * @forgotten: the host does not run commands: it has to be stopped and started
+ * @janitor: ends channels, looks whether the host and processes are there, and starts it again
  * @binding: without @direct: read while memory of the DMA API is made, used or freed
- * @ctrl_seq: commands that the host has counted, under ctrl_lock
- * @status: the host's figures when they were asked for, at jiffies @status_at, under ctrl_lock
- * @mems: memory that the device has addresses of, under mem_lock
+ * @parked: in vgpu_parked
+ * @ctrl_lock: one command at a time
+ * @ctrl: the page that is shared with the host
+ * @ctrl_dma: its address
+ * @pieces: where memory lies, for the host, of the command that runs
+ * @pieces_dma: its address
+ * @ctrl_seq: commands that the host has counted, under @ctrl_lock
+ * @status_at: jiffies when the host's figures were asked for, under @ctrl_lock
+ * @slot_lock: who has which slot
+ * @slots: the channels
+ * @mem_lock: @mems
+ * @mems: memory that the device has addresses of. Whoever takes it off the list ends them
+ * @bytes: of the memory that the host has not let go of
  */
 struct vgpu_dev {
 	struct device dev;
@@ -106,7 +125,6 @@ struct vgpu_dev {
 	u64 features;
 	u32 max_channels;
 	struct vgpu_ioc_info info;
-	unsigned long info_at;
 
 	rwlock_t access_lock;
 	int state;
@@ -114,13 +132,16 @@ struct vgpu_dev {
 	wait_queue_head_t ready;
 	struct mutex life_lock; /* one change of state at a time */
 	bool held;
-	struct delayed_work recover;
+	bool forgotten;
 	struct delayed_work janitor;
 	struct rw_semaphore binding;
+	struct list_head parked;
 
 	spinlock_t ctrl_lock; /* one command at a time */
 	struct vgpu_ctrl_page *ctrl;
 	dma_addr_t ctrl_dma;
+	struct vgpu_segment *pieces;
+	dma_addr_t pieces_dma;
 	u32 ctrl_seq;
 	unsigned long status_at;
 
@@ -129,70 +150,93 @@ struct vgpu_dev {
 
 	spinlock_t mem_lock; /* @mems */
 	struct list_head mems;
+	atomic64_t bytes;
+};
+
+/**
+ * struct vgpu_user - a user who has something
+ * @link: in the list of users
+ * @uid: who
+ * @refs: channels; under vgpu_users_lock as @link, @mems and @pinned
+ * @closing: channels that the host has to let go of, as nobody can use them any more
+ * @mems: channel areas and buffers
+ * @pinned: their bytes
+ * @workers: those who may still begin to allocate
+ * @command_at: when the next command is due if they come at the allowed rate, in ns of ktime
+ * @ring_at: the same for doorbells
+ */
+struct vgpu_user {
+	struct list_head link;
+	kuid_t uid;
+	unsigned int refs;
+	atomic_t closing;
+	unsigned int mems;
+	u64 pinned;
+	struct semaphore workers;
+	atomic64_t command_at;
+	atomic64_t ring_at;
 };
 
 /**
  * struct vgpu_mem - pages that the host may access: a channel area or a buffer
- * @user: is charged for the pages until they are freed
+ * @ref: references
+ * @channel: whose it is, referenced; its user is charged for the pages until they are freed
+ * @bytes: length
  * @cookie: vm_pgoff of a mapping of its first page
  * @link: in vgpu_dev.mems as long as the device has addresses of it
- * @pieces: what is contiguous for the device
- * @mapped: so many of @pieces have addresses for the device; written inside vgpu_enter(), and by
- *	removal when nobody enters any more
+ * @sgt: what is contiguous for the device
+ * @page_count: so many of @pages are there
  * @pages: every page. They are ordinary pages with a reference of this struct; mappings into user
  *	space have references of their own
  * @owner: @pages are this process's own and pinned
  */
 struct vgpu_mem {
 	struct kref ref;
-	struct vgpu_dev *vgpu;
-	struct vgpu_user *user;
+	struct vgpu_channel *channel;
 	u64 bytes;
 	pgoff_t cookie;
 	struct list_head link;
-	unsigned int piece_count;
-	unsigned int mapped;
-	struct vgpu_piece {
-		struct sg_table *sgt; /* without vgpu_dev.direct */
-		struct page *page;
-		dma_addr_t dma;
-		size_t bytes;
-	} *pieces;
+	struct sg_table sgt;
 	unsigned long page_count;
 	struct page **pages;
 	struct mm_struct *owner;
 };
 
 /**
- * struct vgpu_channel - memory that a process and its executor share
+ * struct vgpu_channel - an open file, and the memory that its process and an executor share
+ * @ref: references
  * @vgpu: referenced
- * @user: of the file
- * @mm: the process that opened the file; nobody else may use it
- * @file_mapping: of the file, to take its mappings away; NULL once it is closed; under map_lock
- * @epoch: vgpu_dev.epoch when it was made
+ * @user: who opened the file
+ * @mm: the process that opened it; nobody else may use it
+ * @file_mapping: of the file, to take its mappings away; NULL once it is closed; under @binding
+ * @asked: VGPU_IOC_CHANNEL is running or has been answered
+ * @made: it has been answered: commands and mappings are possible
+ * @index: its slot
+ * @epoch: vgpu_dev.epoch when it was announced
  * @announced: the host may have its memory; written inside vgpu_enter()
- * @area_bytes: length of @area
- * @area: its rings; NULL once the host has let go of all its memory; under the lock of @buffers
- * @buffers: struct vgpu_mem by number, NULL while they are made; VGPU_REMOVING: the host was told
- * @removes: BUFFER_REMOVE commands accepted, under free_lock
+ * @area_bytes: length of its rings
+ * @buffers: struct vgpu_mem by number, NULL while they are made; VGPU_REMOVING: the host was told.
+ *	0 is the rings, until the host has let go of all its memory
+ * @free_lock: one BUFFER_FREE at a time
+ * @removes: BUFFER_REMOVE commands accepted, under @free_lock
+ * @wait: who sleeps
  * @wakes: counts events
  * @waited: of them, those that VGPU_IOC_WAIT has answered
  * @ending: the file is closed or its process is gone: the janitor ends it; under slot_lock
- * @destroy_sent: by the janitor, who alone has this and @complain_at
- * @parked: in vgpu_parked
+ * @destroy_sent: by the janitor
  */
 struct vgpu_channel {
 	struct kref ref;
 	struct vgpu_dev *vgpu;
 	struct vgpu_user *user;
 	struct mm_struct *mm;
-	struct mutex map_lock; /* @file_mapping */
 	struct address_space *file_mapping;
+	bool asked;
+	bool made;
 	u32 index;
 	u32 epoch;
 	bool announced;
 	u64 area_bytes;
-	struct vgpu_mem *area;
 	struct xarray buffers;
 	struct mutex free_lock; /* one BUFFER_FREE at a time */
 	u32 removes;
@@ -201,44 +245,36 @@ struct vgpu_channel {
 	atomic_t waited;
 	bool ending;
 	bool destroy_sent;
-	unsigned long complain_at;
-	struct list_head parked;
 };
 
 #define VGPU_REMOVING XA_MARK_1
 
-#define VGPU_LIMIT(name, value, what)			\
-	static unsigned int name = (value);		\
-	module_param(name, uint, 0644);			\
-	MODULE_PARM_DESC(name, what " (" #value ")")
-
-/**
- * struct vgpu_user_wait - where a wait for closed channels stands; zero at first
- * @end: of all waiting
- * @news: what had been given back when it was last looked
- */
-struct vgpu_user_wait {
-	unsigned long end;
-	int news;
-};
-
 /* vgpu_user.c */
+extern struct wait_queue_head vgpu_users_wait;
 struct vgpu_user *vgpu_user_get(void);
 void vgpu_user_put(struct vgpu_user *user);
-void vgpu_user_closing(struct vgpu_user *user, int more);
-void vgpu_users_have_news(void);
-int vgpu_user_wait(struct vgpu_user *user, struct vgpu_user_wait *wait);
 int vgpu_user_charge(struct vgpu_user *user, u64 bytes);
 void vgpu_user_uncharge(struct vgpu_user *user, u64 bytes);
-int vgpu_user_begin_work(struct vgpu_user *user);
-void vgpu_user_end_work(struct vgpu_user *user);
 int vgpu_user_pace_command(struct vgpu_user *user);
 int vgpu_user_pace_doorbell(struct vgpu_user *user);
 
+/* How long a user who has reached a limit waits for his closed channels to end. */
+#define VGPU_CLOSING_WAIT (5 * HZ)
+
+/*
+ * Evaluates @try, which must not sleep, until it is 0 or there is nothing to wait for: none of the
+ * @user's channels ends. Its last value, or -ERESTARTSYS.
+ */
+#define vgpu_user_retry(user, try) ({							\
+	int ret_;									\
+	long left_ = wait_event_freezable_timeout(vgpu_users_wait,			\
+		!(ret_ = (try)) || !atomic_read(&(user)->closing), VGPU_CLOSING_WAIT);	\
+	left_ < 0 ? (int)left_ : ret_; })
+
 /* vgpu_mem.c */
 bool vgpu_mem_is_direct(struct device *dev);
-struct vgpu_mem *vgpu_mem_alloc(struct vgpu_dev *vgpu, struct vgpu_user *user, u64 bytes);
-struct vgpu_mem *vgpu_mem_pin(struct vgpu_dev *vgpu, struct vgpu_user *user, u64 address, u64 bytes);
+struct vgpu_mem *vgpu_mem_make(struct vgpu_channel *channel, u64 address, u64 bytes);
+int vgpu_mem_map(struct vgpu_mem *mem);
 void vgpu_mem_put(struct vgpu_mem *mem);
 void vgpu_mem_release(struct vgpu_mem *mem);
 void vgpu_mems_detach(struct vgpu_dev *vgpu);
@@ -247,6 +283,7 @@ void vgpu_mems_detach(struct vgpu_dev *vgpu);
 int vgpu_mem_mmap(struct vgpu_mem *mem, struct vm_area_struct *vma);
 
 /* vgpu_ctrl.c */
+int vgpu_state_error(struct vgpu_dev *vgpu);
 int vgpu_enter(struct vgpu_dev *vgpu);
 void vgpu_leave(struct vgpu_dev *vgpu);
 int vgpu_ctrl_start(struct vgpu_dev *vgpu);
@@ -254,47 +291,37 @@ void vgpu_ctrl_stop(struct vgpu_dev *vgpu);
 int vgpu_ctrl_command(struct vgpu_dev *vgpu, u32 op, u32 channel, u32 buffer);
 int vgpu_ctrl_announce(struct vgpu_channel *channel, u32 op, u32 buffer, struct vgpu_mem *mem);
 void vgpu_ctrl_doorbell(struct vgpu_dev *vgpu, u32 channel);
-int vgpu_ctrl_info(struct vgpu_dev *vgpu, struct vgpu_ioc_info *info);
 int vgpu_ctrl_status(struct vgpu_dev *vgpu, struct vgpu_status *status);
 bool vgpu_ctrl_is_silent(struct vgpu_dev *vgpu);
 bool vgpu_ctrl_take_line(struct vgpu_dev *vgpu);
 struct vgpu_news vgpu_ctrl_news(struct vgpu_dev *vgpu, u32 channel);
 
 /* vgpu_channel.c */
-struct vgpu_channel *vgpu_channel_open(struct vgpu_dev *vgpu, struct file *file);
-void vgpu_channel_close(struct vgpu_channel *channel);
-void vgpu_channel_end(struct vgpu_channel *channel);
-bool vgpu_channel_is_orphan(struct vgpu_channel *channel);
+struct vgpu_channel *vgpu_channel_new(struct vgpu_dev *vgpu);
+int vgpu_channel_prepare(struct vgpu_channel *channel);
+int vgpu_channel_create(struct vgpu_channel *channel);
 int vgpu_channel_enter(struct vgpu_channel *channel);
-bool vgpu_channel_lost(struct vgpu_channel *channel);
-struct vgpu_mem *vgpu_channel_area(struct vgpu_channel *channel);
-struct vgpu_channel *vgpu_slot_channel(struct vgpu_dev *vgpu, unsigned int i);
-void vgpu_channel_put(struct vgpu_channel *channel);
-bool vgpu_channel_give_slot(struct vgpu_channel *channel);
-void vgpu_channel_give_memory(struct vgpu_channel *channel);
+int vgpu_channel_error(struct vgpu_channel *channel);
+bool vgpu_channel_is_orphan(struct vgpu_channel *channel);
+void vgpu_channel_end(struct vgpu_channel *channel);
 void vgpu_channel_give_back(struct vgpu_channel *channel);
-void vgpu_channels_janitor(struct work_struct *work);
+void vgpu_channel_put(struct vgpu_channel *channel);
+void vgpu_channels_look_after(struct vgpu_dev *vgpu);
 
-/* Each that is in a slot, referenced until vgpu_channel_put(). */
-#define vgpu_for_each_channel(vgpu, i, channel)						\
-	for ((i) = 0; (i) < VGPU_MAX_CHANNELS; (i)++)					\
-		if (((channel) = vgpu_slot_channel(vgpu, i)))
-
-/* vgpu_channels.c */
-bool vgpu_channels_wake_one(struct vgpu_dev *vgpu);
-void vgpu_channels_wake(struct vgpu_dev *vgpu);
-void vgpu_channels_end(struct vgpu_dev *vgpu);
-void vgpu_channels_lose(struct vgpu_dev *vgpu);
-void vgpu_channels_give_back(struct vgpu_dev *vgpu);
-void vgpu_channels_unmap(struct vgpu_dev *vgpu);
-unsigned int vgpu_channels_count(struct vgpu_dev *vgpu);
-u64 vgpu_channels_bytes(struct vgpu_dev *vgpu, bool parked);
-void vgpu_channels_park(struct vgpu_dev *vgpu);
-void vgpu_channels_unpark(struct pci_dev *pdev);
+/* vgpu_slot.c */
+int vgpu_slot_take(struct vgpu_channel *channel, bool admin);
+bool vgpu_slot_give(struct vgpu_channel *channel);
+unsigned int vgpu_slots_each(struct vgpu_dev *vgpu, bool (*visit)(struct vgpu_channel *channel));
+unsigned int vgpu_slots_used(struct vgpu_dev *vgpu);
+bool vgpu_slots_wake(struct vgpu_dev *vgpu, bool all);
+void vgpu_slots_end(struct vgpu_dev *vgpu);
+void vgpu_slots_lose(struct vgpu_dev *vgpu);
+void vgpu_slots_give_back(struct vgpu_dev *vgpu);
 
 /* vgpu_buffer.c */
 int vgpu_buffer_number(struct vgpu_channel *channel, u32 *id);
-void vgpu_buffer_forget(struct vgpu_channel *channel, u32 id);
+void vgpu_buffer_forget(struct vgpu_channel *channel, u32 id, struct vgpu_mem *mem);
+int vgpu_buffer_put(struct vgpu_channel *channel, struct vgpu_mem *mem, u32 id);
 int vgpu_buffer_add(struct vgpu_channel *channel, struct vgpu_mem *mem, u32 id);
 int vgpu_buffer_free(struct vgpu_channel *channel, u32 id);
 struct vgpu_mem *vgpu_buffer_mem(struct vgpu_channel *channel, unsigned long id);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Buffers of a channel: memory that the guest program and the host share. Whoever takes an entry
- * out of the array has its reference.
+ * Buffers of a channel: memory that the guest program and the host share. Number 0 is its rings.
+ * Whoever takes an entry out of the array has its reference.
  */
-#include <linux/wait.h>
-
 #include "vgpu.h"
 
+/* The cookies for mmap() fit into a 32-bit offset. The host takes no more per channel either. */
+#define VGPU_MAX_BUFFERS 4096
 #define VGPU_BUFFER_FREE_WAIT (10 * HZ)
 
 /**
@@ -24,9 +24,34 @@ int vgpu_buffer_number(struct vgpu_channel *channel, u32 *id)
 	return ret == -EBUSY ? -ENOMEM : ret;
 }
 
-void vgpu_buffer_forget(struct vgpu_channel *channel, u32 id)
+/**
+ * vgpu_buffer_forget() - the host has never heard of a buffer, or has refused it
+ * @channel: its channel
+ * @id: its number
+ * @mem: its memory; the caller's reference is gone afterwards
+ */
+void vgpu_buffer_forget(struct vgpu_channel *channel, u32 id, struct vgpu_mem *mem)
 {
 	xa_erase(&channel->buffers, id);
+	vgpu_mem_release(mem);
+}
+
+/**
+ * vgpu_buffer_put() - make memory a buffer that the host has not heard of yet
+ * @channel: its channel
+ * @mem: its memory; the caller's reference is gone afterwards
+ * @id: its number
+ *
+ * Return: 0, or -ENOMEM: the memory has been given back.
+ */
+int vgpu_buffer_put(struct vgpu_channel *channel, struct vgpu_mem *mem, u32 id)
+{
+	int ret = xa_err(xa_store(&channel->buffers, id, mem, GFP_KERNEL_ACCOUNT));
+
+	mem->cookie = id;
+	if (ret)
+		vgpu_mem_release(mem);
+	return ret;
 }
 
 /**
@@ -42,25 +67,20 @@ int vgpu_buffer_add(struct vgpu_channel *channel, struct vgpu_mem *mem, u32 id)
 	int ret = vgpu_ctrl_announce(channel, VGPU_CTRL_BUFFER_ADD, id, mem);
 	bool kept = false;
 
-	/* A host that fell silent may have it: it stays as long as the channel's own memory does. */
+	/* A host that fell silent may have it: it stays as long as the channel's rings do. */
 	if (!ret || ret == -ENODEV) {
+		mem->cookie = id;
 		xa_lock(&channel->buffers);
-		kept = channel->area;
-		if (kept) {
-			/* The entry exists, so this needs no memory. */
-			mem->cookie = id;
+		kept = xa_load(&channel->buffers, 0);
+		if (kept) /* the entry exists, so this needs no memory */
 			__xa_store(&channel->buffers, id, mem, GFP_ATOMIC);
-		}
 		xa_unlock(&channel->buffers);
-		/* The host has let go of the channel meanwhile. */
-		if (!kept && !ret)
-			ret = -EIO;
 	}
-	if (!kept) {
-		vgpu_buffer_forget(channel, id);
-		vgpu_mem_release(mem);
-	}
-	return ret;
+	if (kept)
+		return ret;
+	vgpu_buffer_forget(channel, id, mem);
+	/* The host may have let go of the channel meanwhile. */
+	return ret ? ret : -EIO;
 }
 
 static bool vgpu_buffer_acked(struct vgpu_channel *channel)
@@ -74,25 +94,32 @@ static bool vgpu_buffer_acked(struct vgpu_channel *channel)
 	return (s32)(acks - channel->removes) >= 0;
 }
 
-/* Tells the host to let go, once, and waits. Acknowledgements are counted, not named. */
-static int vgpu_buffer_revoke(struct vgpu_channel *channel, u32 id)
+/* Tells the host to let go, once. Acknowledgements are counted, not named. Inside vgpu_enter(). */
+static int vgpu_buffer_remove(struct vgpu_channel *channel, u32 id)
 {
-	long left;
 	int ret;
 
 	lockdep_assert_held(&channel->free_lock);
-	ret = vgpu_channel_enter(channel);
+	if (!xa_load(&channel->buffers, id))
+		return -ENOENT;
+	if (xa_get_mark(&channel->buffers, id, VGPU_REMOVING))
+		return 0;
+	ret = vgpu_ctrl_command(channel->vgpu, VGPU_CTRL_BUFFER_REMOVE, channel->index, id);
 	if (ret)
 		return ret;
-	if (!xa_load(&channel->buffers, id)) {
-		ret = -ENOENT;
-	} else if (!xa_get_mark(&channel->buffers, id, VGPU_REMOVING)) {
-		ret = vgpu_ctrl_command(channel->vgpu, VGPU_CTRL_BUFFER_REMOVE, channel->index, id);
-		if (!ret) {
-			channel->removes++;
-			xa_set_mark(&channel->buffers, id, VGPU_REMOVING);
-		}
-	}
+	channel->removes++;
+	xa_set_mark(&channel->buffers, id, VGPU_REMOVING);
+	return 0;
+}
+
+static int vgpu_buffer_revoke(struct vgpu_channel *channel, u32 id)
+{
+	int ret = vgpu_channel_enter(channel);
+	long left;
+
+	if (ret)
+		return ret;
+	ret = vgpu_buffer_remove(channel, id);
 	vgpu_leave(channel->vgpu);
 	if (ret)
 		return ret;
@@ -100,9 +127,8 @@ static int vgpu_buffer_revoke(struct vgpu_channel *channel, u32 id)
 					    VGPU_BUFFER_FREE_WAIT);
 	if (left < 0)
 		return left;
-	if (vgpu_channel_lost(channel))
-		return -EIO;
-	return left ? 0 : -ETIMEDOUT;
+	ret = vgpu_channel_error(channel);
+	return ret || left ? ret : -ETIMEDOUT;
 }
 
 /**
@@ -117,9 +143,9 @@ static int vgpu_buffer_revoke(struct vgpu_channel *channel, u32 id)
 int vgpu_buffer_free(struct vgpu_channel *channel, u32 id)
 {
 	struct vgpu_mem *mem = NULL;
-	int ret = mutex_lock_interruptible(&channel->free_lock);
+	int ret;
 
-	if (ret)
+	if (mutex_lock_interruptible(&channel->free_lock))
 		return -ERESTARTSYS;
 	ret = vgpu_buffer_revoke(channel, id);
 	if (!ret)
@@ -130,7 +156,13 @@ int vgpu_buffer_free(struct vgpu_channel *channel, u32 id)
 	return ret;
 }
 
-/* A buffer's memory, referenced; NULL when there is no such buffer. */
+/**
+ * vgpu_buffer_mem() - a buffer's memory
+ * @channel: its channel
+ * @id: its number
+ *
+ * Return: the memory with a reference; NULL when there is no such buffer.
+ */
 struct vgpu_mem *vgpu_buffer_mem(struct vgpu_channel *channel, unsigned long id)
 {
 	struct vgpu_mem *mem;
@@ -143,7 +175,10 @@ struct vgpu_mem *vgpu_buffer_mem(struct vgpu_channel *channel, unsigned long id)
 	return mem;
 }
 
-/* The host has let go of them all. */
+/**
+ * vgpu_buffers_give_back() - the host has let go of all the channel's memory
+ * @channel: the channel; first the rings go, then nothing is added
+ */
 void vgpu_buffers_give_back(struct vgpu_channel *channel)
 {
 	struct vgpu_mem *mem;

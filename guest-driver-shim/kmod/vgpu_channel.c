@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Channels: how they begin, how they end, and what ends them from outside. */
+/* One channel: how it begins, and how it ends. */
 #include <linux/capability.h>
 #include <linux/delay.h>
 #include <linux/fs.h>
@@ -10,55 +10,42 @@
 
 #include "vgpu.h"
 
-VGPU_LIMIT(user_channels, 16, "Channels that one user may have open on one VF");
-
-/* Channels that only the administrator gets. */
-#define VGPU_RESERVED_CHANNELS 2
 /* How long a silent host, or a process that ended before its file was closed, may go unnoticed. */
 #define VGPU_WATCH_EVERY (HZ / 2)
-/* When it is said that the host does not let go. */
-#define VGPU_COMPLAIN (10 * HZ)
 
-/* Inside vgpu_enter(). */
-static bool vgpu_channel_open_on_host(struct vgpu_channel *channel)
-{
-	return channel->vgpu->epoch == channel->epoch &&
-	       vgpu_ctrl_news(channel->vgpu, channel->index).state == VGPU_CHANNEL_OPEN;
-}
-
-/* vgpu_enter() for a channel; -EIO when the channel is lost. */
+/**
+ * vgpu_channel_enter() - vgpu_enter() for a channel
+ * @channel: the channel
+ *
+ * Return: as vgpu_enter(), or -EIO: it has been ended by the host, a reset or a suspend.
+ */
 int vgpu_channel_enter(struct vgpu_channel *channel)
 {
-	int ret = vgpu_enter(channel->vgpu);
+	struct vgpu_dev *vgpu = channel->vgpu;
+	int ret = vgpu_enter(vgpu);
 
 	if (ret)
 		return ret == -EAGAIN ? -EIO : ret;
-	if (vgpu_channel_open_on_host(channel))
+	if (vgpu->epoch == channel->epoch &&
+	    vgpu_ctrl_news(vgpu, channel->index).state == VGPU_CHANNEL_OPEN)
 		return 0;
-	vgpu_leave(channel->vgpu);
+	vgpu_leave(vgpu);
 	return -EIO;
 }
 
-/* Has the host, a reset or the end of the device ended it? */
-bool vgpu_channel_lost(struct vgpu_channel *channel)
+/**
+ * vgpu_channel_error() - is a channel lost?
+ * @channel: the channel
+ *
+ * Return: 0 or as vgpu_channel_enter().
+ */
+int vgpu_channel_error(struct vgpu_channel *channel)
 {
-	if (vgpu_channel_enter(channel))
-		return true;
-	vgpu_leave(channel->vgpu);
-	return false;
-}
+	int ret = vgpu_channel_enter(channel);
 
-/* Its rings, referenced; NULL when the host has let go of it. */
-struct vgpu_mem *vgpu_channel_area(struct vgpu_channel *channel)
-{
-	struct vgpu_mem *area;
-
-	xa_lock(&channel->buffers);
-	area = channel->area;
-	if (area)
-		kref_get(&area->ref);
-	xa_unlock(&channel->buffers);
-	return area;
+	if (!ret)
+		vgpu_leave(channel->vgpu);
+	return ret;
 }
 
 static void vgpu_channel_free(struct kref *ref)
@@ -72,174 +59,43 @@ static void vgpu_channel_free(struct kref *ref)
 	kfree(channel);
 }
 
+/**
+ * vgpu_channel_put() - give up a reference
+ * @channel: the channel
+ */
 void vgpu_channel_put(struct vgpu_channel *channel)
 {
 	kref_put(&channel->ref, vgpu_channel_free);
 }
 
-/* ---- Slots ---- */
-
-/* What the current user has of the VF's channels, and how many nobody has. */
-static void vgpu_slots_count(struct vgpu_dev *vgpu, struct vgpu_user *user, unsigned int *own,
-			     unsigned int *left)
-{
-	unsigned int i;
-
-	lockdep_assert_held(&vgpu->slot_lock);
-	for (i = 0; i < vgpu->max_channels; i++) {
-		*left += !vgpu->slots[i].channel;
-		*own += vgpu->slots[i].channel && vgpu->slots[i].channel->user == user;
-	}
-}
-
-/* Nobody takes more than what he leaves to others; see vgpu_user_may_pin(). */
-static int vgpu_channel_try_slot(struct vgpu_channel *channel)
-{
-	struct vgpu_dev *vgpu = channel->vgpu;
-	unsigned int own = 0, left = 0, i;
-	bool admin = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
-	int ret = 0;
-
-	spin_lock_irq(&vgpu->slot_lock);
-	vgpu_slots_count(vgpu, channel->user, &own, &left);
-	if (!left || (!admin && left <= VGPU_RESERVED_CHANNELS))
-		ret = -EBUSY;
-	else if (!admin && (own >= READ_ONCE(user_channels) || own >= left))
-		ret = -EMFILE;
-	for (i = 0; !ret && vgpu->slots[i].channel; i++)
-		;
-	if (!ret) {
-		channel->index = i;
-		kref_get(&channel->ref);
-		vgpu->slots[i].channel = channel;
-	}
-	spin_unlock_irq(&vgpu->slot_lock);
-	return ret;
-}
-
-/* Waits for channels of the same user that end, if he may. */
-static int vgpu_channel_take_slot(struct vgpu_channel *channel, bool may_wait)
-{
-	struct vgpu_user_wait wait = {};
-	int ret, waited = 0;
-
-	do {
-		ret = vgpu_channel_try_slot(channel);
-		if (!ret || !may_wait)
-			return ret;
-		waited = vgpu_user_wait(channel->user, &wait);
-	} while (!waited);
-	return waited == -ETIME ? ret : waited;
-}
-
-/* Gives up the slot and its reference, once. */
-bool vgpu_channel_give_slot(struct vgpu_channel *channel)
-{
-	struct vgpu_dev *vgpu = channel->vgpu;
-	bool had;
-
-	spin_lock_irq(&vgpu->slot_lock);
-	had = vgpu->slots[channel->index].channel == channel;
-	if (had)
-		vgpu->slots[channel->index].channel = NULL;
-	if (had && channel->ending)
-		vgpu_user_closing(channel->user, -1);
-	spin_unlock_irq(&vgpu->slot_lock);
-	return had;
-}
-
-/* Who is in slot @i, referenced; NULL: nobody. */
-struct vgpu_channel *vgpu_slot_channel(struct vgpu_dev *vgpu, unsigned int i)
-{
-	struct vgpu_channel *channel;
-
-	spin_lock_irq(&vgpu->slot_lock);
-	channel = vgpu->slots[i].channel;
-	if (channel)
-		kref_get(&channel->ref);
-	spin_unlock_irq(&vgpu->slot_lock);
-	return channel;
-}
-
-/* The host has let go of all its memory. */
-void vgpu_channel_give_memory(struct vgpu_channel *channel)
-{
-	struct vgpu_mem *area;
-
-	xa_lock(&channel->buffers);
-	area = channel->area;
-	channel->area = NULL;
-	xa_unlock(&channel->buffers);
-	vgpu_buffers_give_back(channel);
-	if (area)
-		vgpu_mem_release(area);
-}
-
+/**
+ * vgpu_channel_give_back() - the host has let go of all its memory, or never had it
+ * @channel: the channel; its slot is free afterwards
+ */
 void vgpu_channel_give_back(struct vgpu_channel *channel)
 {
-	if (!vgpu_channel_give_slot(channel))
+	bool had_slot = vgpu_slot_give(channel);
+
+	vgpu_buffers_give_back(channel);
+	if (!had_slot)
 		return;
-	vgpu_channel_give_memory(channel);
-	vgpu_users_have_news();
+	/* Nobody sets it any more. */
+	if (channel->ending)
+		atomic_dec(&channel->user->closing);
+	wake_up_all(&vgpu_users_wait);
 	vgpu_channel_put(channel);
 }
 
 /* ---- Beginning ---- */
 
-static void vgpu_channel_fill_header(struct vgpu_channel *channel)
-{
-	struct vgpu_channel_header *header = kmap_local_page(channel->area->pages[0]);
-
-	BUILD_BUG_ON(sizeof(*header) > PAGE_SIZE);
-	header->magic = cpu_to_le32(VGPU_MAGIC);
-	header->abi_version = cpu_to_le32(channel->vgpu->info.abi_version);
-	header->payload_bytes = cpu_to_le64(channel->area_bytes - VGPU_CHANNEL_PAYLOAD_OFFSET);
-	kunmap_local(header);
-}
-
-/* As large as memory allows. */
-static int vgpu_channel_make_area(struct vgpu_channel *channel)
-{
-	channel->area = vgpu_mem_alloc(channel->vgpu, channel->user, VGPU_CHANNEL_BYTES);
-	if (channel->area == ERR_PTR(-ENOMEM))
-		channel->area = vgpu_mem_alloc(channel->vgpu, channel->user,
-					       VGPU_CHANNEL_MIN_BYTES);
-	if (!IS_ERR(channel->area)) {
-		channel->area_bytes = channel->area->bytes;
-		vgpu_channel_fill_header(channel);
-		return 0;
-	}
-	return PTR_ERR(xchg(&channel->area, NULL));
-}
-
-/* A host that has no time for it now says so: it is asked again, a little later each time. */
-static int vgpu_channel_create(struct vgpu_channel *channel, bool may_wait)
-{
-	unsigned int ms = 10;
-	int ret;
-
-	for (;; ms *= 2) {
-		ret = vgpu_ctrl_announce(channel, VGPU_CTRL_CHANNEL_CREATE, 0, channel->area);
-		if (ret != -EBUSY || !may_wait || ms > 5000)
-			return ret;
-		if (msleep_interruptible(ms))
-			return -ERESTARTSYS;
-	}
-}
-
-static void vgpu_channels_look_soon(struct vgpu_dev *vgpu, unsigned long delay)
-{
-	/* Not on its way out any more: removal waits for those inside before it ends the work. */
-	if (vgpu_enter(vgpu))
-		return;
-	if (delay)
-		queue_delayed_work(system_highpri_wq, &vgpu->janitor, delay);
-	else
-		mod_delayed_work(system_highpri_wq, &vgpu->janitor, 0);
-	vgpu_leave(vgpu);
-}
-
-static struct vgpu_channel *vgpu_channel_new(struct vgpu_dev *vgpu)
+/**
+ * vgpu_channel_new() - what an open file is
+ * @vgpu: the device, referenced by the caller
+ *
+ * Return: a channel of the current process that is to be made, with one reference; NULL without
+ * memory.
+ */
+struct vgpu_channel *vgpu_channel_new(struct vgpu_dev *vgpu)
 {
 	struct vgpu_channel *channel = kzalloc(sizeof(*channel), GFP_KERNEL_ACCOUNT);
 
@@ -256,58 +112,99 @@ static struct vgpu_channel *vgpu_channel_new(struct vgpu_dev *vgpu)
 	channel->mm = current->mm;
 	mmgrab(channel->mm);
 	mutex_init(&channel->free_lock);
-	mutex_init(&channel->map_lock);
-	xa_init_flags(&channel->buffers, XA_FLAGS_ALLOC1);
+	xa_init_flags(&channel->buffers, XA_FLAGS_ALLOC);
 	init_waitqueue_head(&channel->wait);
-	INIT_LIST_HEAD(&channel->parked);
 	return channel;
 }
 
-/**
- * vgpu_channel_open() - a new channel for the current process
- * @vgpu: the device, referenced by the caller
- * @file: stands for the channel
- *
- * Return: the channel with the file's reference, or an ERR_PTR(): -EBUSY (the VF has none left),
- * -EMFILE (the user has as many as allowed), -ENOMEM, -EINTR, -ERESTARTSYS, -EAGAIN and -ENODEV as
- * vgpu_enter(), or what the host says.
- */
-struct vgpu_channel *vgpu_channel_open(struct vgpu_dev *vgpu, struct file *file)
+/* As large as memory allows. */
+static int vgpu_channel_make_area(struct vgpu_channel *channel)
 {
-	struct vgpu_channel *channel = vgpu_channel_new(vgpu);
-	bool may_wait = !(file->f_flags & O_NONBLOCK);
-	int ret;
+	struct vgpu_mem *area = vgpu_mem_make(channel, 0, VGPU_CHANNEL_BYTES);
+	struct vgpu_channel_header *header;
 
-	if (!channel)
-		return ERR_PTR(-ENOMEM);
-	ret = vgpu_user_pace_command(channel->user);
+	if (area == ERR_PTR(-ENOMEM))
+		area = vgpu_mem_make(channel, 0, VGPU_CHANNEL_MIN_BYTES);
+	if (IS_ERR(area))
+		return PTR_ERR(area);
+	channel->area_bytes = area->bytes;
+	header = kmap_local_page(area->pages[0]);
+	BUILD_BUG_ON(sizeof(*header) > PAGE_SIZE);
+	header->magic = cpu_to_le32(VGPU_MAGIC);
+	header->abi_version = cpu_to_le32(channel->vgpu->info.abi_version);
+	header->payload_bytes = cpu_to_le64(area->bytes - VGPU_CHANNEL_PAYLOAD_OFFSET);
+	kunmap_local(header);
+	return vgpu_buffer_put(channel, area, 0);
+}
+
+/**
+ * vgpu_channel_prepare() - all that a channel needs from this side
+ * @channel: has neither memory nor a slot
+ *
+ * In case of an error vgpu_channel_give_back() undoes what has been done.
+ *
+ * Return: 0, or -EBUSY (the VF has none left), -EMFILE (the user has as many as he may), or as
+ * vgpu_mem_make().
+ */
+int vgpu_channel_prepare(struct vgpu_channel *channel)
+{
+	bool admin = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
+	int ret = vgpu_user_pace_command(channel->user);
+
 	if (!ret)
 		ret = vgpu_channel_make_area(channel);
 	if (!ret)
-		ret = vgpu_channel_take_slot(channel, may_wait);
-	if (!ret) {
-		ret = vgpu_channel_create(channel, may_wait);
-		if (ret && ret != -ENODEV && ret != -EAGAIN && ret != -ERESTARTSYS)
-			dev_warn_ratelimited(&vgpu->dev, "channel %u: refused by the host (%d)\n",
-					     channel->index, ret);
-		/* What the host may have stays in its slot. */
-		if (ret && !channel->announced && vgpu_channel_give_slot(channel))
-			vgpu_channel_put(channel);
+		ret = vgpu_user_retry(channel->user, vgpu_slot_take(channel, admin));
+	return ret;
+}
+
+/* Not on its way out any more: removal waits for those inside before it ends the work. */
+static void vgpu_look_soon(struct vgpu_dev *vgpu, unsigned long delay)
+{
+	if (vgpu_enter(vgpu))
+		return;
+	if (delay)
+		queue_delayed_work(system_highpri_wq, &vgpu->janitor, delay);
+	else
+		mod_delayed_work(system_highpri_wq, &vgpu->janitor, 0);
+	vgpu_leave(vgpu);
+}
+
+/**
+ * vgpu_channel_create() - make a channel known to the host
+ * @channel: prepared; what the host may have afterwards is @announced, and stays in its slot
+ *
+ * A host that has no time for it now is asked again, a little later each time.
+ *
+ * Return: 0 or what the host says.
+ */
+int vgpu_channel_create(struct vgpu_channel *channel)
+{
+	unsigned int ms = 10;
+	int ret;
+
+	for (;; ms *= 2) {
+		ret = vgpu_ctrl_announce(channel, VGPU_CTRL_CHANNEL_CREATE, 0,
+					 xa_load(&channel->buffers, 0));
+		if (ret != -EBUSY || ms > 5000)
+			break;
+		if (msleep_interruptible(ms))
+			return -ERESTARTSYS;
 	}
-	if (!ret) {
-		channel->file_mapping = file->f_mapping;
-		vgpu_channels_look_soon(vgpu, VGPU_WATCH_EVERY);
-		return channel;
-	}
-	if (!channel->announced)
-		vgpu_channel_give_memory(channel);
-	vgpu_channel_put(channel);
-	return ERR_PTR(ret == -ENXIO ? -ENODEV : ret);
+	if (!ret)
+		vgpu_look_soon(channel->vgpu, VGPU_WATCH_EVERY);
+	else if (ret != -ENODEV && ret != -EAGAIN)
+		dev_warn_ratelimited(&channel->vgpu->dev, "channel %u: refused by the host (%d)\n",
+				     channel->index, ret);
+	return ret;
 }
 
 /* ---- Ending ---- */
 
-/* Nobody can use it any more: its memory goes as soon as the host has let go of it. */
+/**
+ * vgpu_channel_end() - nobody can use a channel any more
+ * @channel: its memory goes as soon as the host has let go of it
+ */
 void vgpu_channel_end(struct vgpu_channel *channel)
 {
 	struct vgpu_dev *vgpu = channel->vgpu;
@@ -315,25 +212,21 @@ void vgpu_channel_end(struct vgpu_channel *channel)
 
 	spin_lock_irq(&vgpu->slot_lock);
 	begins = !channel->ending && vgpu->slots[channel->index].channel == channel;
-	if (begins)
-		vgpu_user_closing(channel->user, 1);
-	WRITE_ONCE(channel->ending, true);
+	if (begins) {
+		atomic_inc(&channel->user->closing);
+		WRITE_ONCE(channel->ending, true);
+	}
 	spin_unlock_irq(&vgpu->slot_lock);
 	if (begins)
-		vgpu_channels_look_soon(vgpu, 0);
+		vgpu_look_soon(vgpu, 0);
 }
 
-/* The file is closed: by close(), the last munmap() or the end of the process. */
-void vgpu_channel_close(struct vgpu_channel *channel)
-{
-	mutex_lock(&channel->map_lock);
-	channel->file_mapping = NULL;
-	mutex_unlock(&channel->map_lock);
-	vgpu_channel_end(channel);
-	vgpu_channel_put(channel);
-}
-
-/* Its process is gone, and with it all mappings. Others have the file: a forked child, say. */
+/**
+ * vgpu_channel_is_orphan() - is its process gone, and with it all mappings?
+ * @channel: the channel; others may have its file, a forked child, say
+ *
+ * Return: true: yes.
+ */
 bool vgpu_channel_is_orphan(struct vgpu_channel *channel)
 {
 	return !atomic_read(&channel->mm->mm_users);
@@ -345,24 +238,16 @@ static bool vgpu_channel_is_over(struct vgpu_channel *channel)
 	struct vgpu_dev *vgpu = channel->vgpu;
 	int ret;
 
-	if (!channel->announced || channel->epoch != vgpu->epoch)
+	if (!READ_ONCE(channel->announced) || channel->epoch != vgpu->epoch)
 		return false; /* by its opener, or by who has changed the epoch */
 	if (!channel->destroy_sent) {
 		channel->destroy_sent = true;
-		channel->complain_at = jiffies + VGPU_COMPLAIN;
 		ret = vgpu_ctrl_command(vgpu, VGPU_CTRL_CHANNEL_DESTROY, channel->index, 0);
 		if (ret && ret != -ENODEV)
 			dev_warn(&vgpu->dev, "channel %u: the host refused to end it (%d)\n",
 				 channel->index, ret);
 	}
-	if (vgpu_ctrl_news(vgpu, channel->index).state == VGPU_CHANNEL_FREE)
-		return true;
-	if (time_after(jiffies, channel->complain_at)) {
-		dev_warn_ratelimited(&vgpu->dev, "channel %u: the host still holds its memory\n",
-				     channel->index);
-		channel->complain_at = jiffies + MAX_JIFFY_OFFSET;
-	}
-	return false;
+	return vgpu_ctrl_news(vgpu, channel->index).state == VGPU_CHANNEL_FREE;
 }
 
 /* false: the device is not in use any more */
@@ -383,27 +268,21 @@ static bool vgpu_channel_look_after(struct vgpu_channel *channel)
 	return true;
 }
 
-/*
- * Ends channels. Programs that only wait ask the host nothing, and a host that is gone raises no
- * interrupt: without this they would wait for ever. It reads one register.
+/**
+ * vgpu_channels_look_after() - in the janitor: end channels
+ * @vgpu: the device
+ *
+ * Programs that only wait ask the host nothing, and a host that is gone does not interrupt: without
+ * this they would wait for ever. It reads one register.
  */
-void vgpu_channels_janitor(struct work_struct *work)
+void vgpu_channels_look_after(struct vgpu_dev *vgpu)
 {
-	struct vgpu_dev *vgpu = container_of(to_delayed_work(work), struct vgpu_dev, janitor);
-	struct vgpu_channel *channel;
-	unsigned int i, left = 0;
 	bool silent;
 
 	if (vgpu_enter(vgpu))
 		return; /* all its channels are lost; the next one begins anew */
 	silent = vgpu_ctrl_is_silent(vgpu);
 	vgpu_leave(vgpu);
-	if (silent)
-		return;
-	vgpu_for_each_channel(vgpu, i, channel) {
-		left += vgpu_channel_look_after(channel);
-		vgpu_channel_put(channel);
-	}
-	if (left)
-		vgpu_channels_look_soon(vgpu, VGPU_WATCH_EVERY);
+	if (!silent && vgpu_slots_each(vgpu, vgpu_channel_look_after))
+		vgpu_look_soon(vgpu, VGPU_WATCH_EVERY);
 }

@@ -4,7 +4,6 @@
 #define VGPU_COMPAT_H
 
 #include <linux/mm.h>
-#include <linux/pci.h>
 #include <linux/version.h>
 
 #if KERNEL_VERSION(6, 3, 0) > LINUX_VERSION_CODE
@@ -12,21 +11,6 @@ static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_f
 {
 	vma->vm_flags = (vma->vm_flags | set) & ~clear;
 }
-#endif
-
-#ifndef PCI_IRQ_INTX
-#define PCI_IRQ_INTX PCI_IRQ_LEGACY
-#endif
-
-#if KERNEL_VERSION(6, 12, 0) > LINUX_VERSION_CODE
-static inline void __iomem *vgpu_pcim_iomap(struct pci_dev *pdev, int bar)
-{
-	int ret = pcim_iomap_regions(pdev, BIT(bar), KBUILD_MODNAME);
-
-	return ret ? IOMEM_ERR_PTR(ret) : pcim_iomap_table(pdev)[bar];
-}
-#else
-#define vgpu_pcim_iomap(pdev, bar) pcim_iomap_region(pdev, bar, KBUILD_MODNAME)
 #endif
 
 #endif

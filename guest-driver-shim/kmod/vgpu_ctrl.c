@@ -7,7 +7,6 @@
 #include <linux/dma-mapping.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/jiffies.h>
-#include <linux/slab.h>
 
 #include "vgpu.h"
 
@@ -15,8 +14,8 @@
 #define VGPU_NO_ANSWER (~0u)
 /* What this driver makes use of. */
 #define VGPU_FEATURES_DRIVER \
-	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_SEGMENT_PAGES | VGPU_FEATURE_EVENT_COUNTS | \
-	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STATUS | VGPU_FEATURE_BUSY)
+	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_EVENT_COUNTS | VGPU_FEATURE_CLIENT_PID | \
+	 VGPU_FEATURE_STATUS | VGPU_FEATURE_BUSY)
 /* How old the host's figures may be that programs are told. */
 #define VGPU_STATUS_AGE (HZ / 100)
 /* Largest errno that is known outside of the kernel. */
@@ -28,27 +27,47 @@ static u32 vgpu_read(struct vgpu_dev *vgpu, u32 reg)
 }
 
 /**
+ * vgpu_state_error() - what calls say of the state
+ * @vgpu: the device
+ *
+ * Return: 0, -EAGAIN (a reset or suspend is under way) or -ENODEV.
+ */
+int vgpu_state_error(struct vgpu_dev *vgpu)
+{
+	int state = READ_ONCE(vgpu->state);
+
+	if (state == VGPU_RUNNING)
+		return 0;
+	return state == VGPU_QUIET ? -EAGAIN : -ENODEV;
+}
+
+/**
  * vgpu_enter() - begin to use the device
  * @vgpu: the device
  *
  * Until vgpu_leave() nobody is preempted or sleeps, and the state does not change but to VGPU_DEAD.
  *
- * Return: 0, or -EAGAIN (a reset or suspend is under way), -ENODEV (silent or unbound).
+ * Return: 0, or as vgpu_state_error().
  */
 int vgpu_enter(struct vgpu_dev *vgpu)
 {
-	int state;
+	int ret;
 
 	read_lock(&vgpu->access_lock);
-	state = READ_ONCE(vgpu->state);
-	if (state == VGPU_RUNNING) {
-		__release(&vgpu->access_lock); /* sparse can't follow a lock that depends on a value */
+	ret = vgpu_state_error(vgpu);
+	if (!ret) {
+		/* Sparse can't follow a lock that depends on a value. */
+		__release(&vgpu->access_lock);
 		return 0;
 	}
 	read_unlock(&vgpu->access_lock);
-	return state == VGPU_QUIET ? -EAGAIN : -ENODEV;
+	return ret;
 }
 
+/**
+ * vgpu_leave() - the end of what vgpu_enter() began
+ * @vgpu: the device
+ */
 void vgpu_leave(struct vgpu_dev *vgpu)
 {
 	__acquire(&vgpu->access_lock);
@@ -62,12 +81,17 @@ static bool vgpu_is_silent(struct vgpu_dev *vgpu, u32 answer)
 		return false;
 	if (cmpxchg(&vgpu->state, VGPU_RUNNING, VGPU_DEAD) == VGPU_RUNNING) {
 		dev_err(&vgpu->dev, "the host does not answer: unusable until it is reset\n");
-		vgpu_channels_lose(vgpu);
+		vgpu_slots_lose(vgpu);
 	}
 	return true;
 }
 
-/* Asks the host whether it is there; inside vgpu_enter(). */
+/**
+ * vgpu_ctrl_is_silent() - ask the host whether it is there
+ * @vgpu: the device, inside vgpu_enter()
+ *
+ * Return: true: it is not, and nobody uses the device any more.
+ */
 bool vgpu_ctrl_is_silent(struct vgpu_dev *vgpu)
 {
 	return vgpu_is_silent(vgpu, vgpu_read(vgpu, VGPU_REG_MAGIC));
@@ -99,7 +123,7 @@ static int vgpu_ctrl_negotiate(struct vgpu_dev *vgpu)
 	return 0;
 }
 
-/* Kept, so that a program that asks in a loop costs the other users of the VF nothing. */
+/* Once, so that a program that asks in a loop costs the other users of the VF nothing. */
 static void vgpu_ctrl_read_info(struct vgpu_dev *vgpu)
 {
 	struct vgpu_ioc_info *info = &vgpu->info;
@@ -113,7 +137,6 @@ static void vgpu_ctrl_read_info(struct vgpu_dev *vgpu)
 	memcpy_fromio(info->uuid, vgpu->bar + VGPU_REG_UUID, sizeof(info->uuid));
 	memcpy_fromio(info->name, vgpu->bar + VGPU_REG_NAME, sizeof(info->name));
 	info->name[sizeof(info->name) - 1] = 0;
-	vgpu->info_at = jiffies;
 }
 
 /**
@@ -137,28 +160,14 @@ int vgpu_ctrl_start(struct vgpu_dev *vgpu)
 	return vgpu_is_silent(vgpu, vgpu->ctrl_seq) ? -ENODEV : 0;
 }
 
-/* Takes the control page from the host. */
+/**
+ * vgpu_ctrl_stop() - take the control page from the host
+ * @vgpu: nobody else uses it
+ */
 void vgpu_ctrl_stop(struct vgpu_dev *vgpu)
 {
 	lo_hi_writeq(0, vgpu->bar + VGPU_REG_CTRL_ADDR_LO);
 	vgpu_read(vgpu, VGPU_REG_CTRL_SEQ); /* fence */
-}
-
-/* What the host says about the VF; inside vgpu_enter(). 0 or -ENODEV. */
-int vgpu_ctrl_info(struct vgpu_dev *vgpu, struct vgpu_ioc_info *info)
-{
-	/* The host's administrator may change these two at any time. */
-	if (time_after(jiffies, READ_ONCE(vgpu->info_at) + HZ)) {
-		u32 slice_us = vgpu_read(vgpu, VGPU_REG_SLICE_US);
-
-		if (vgpu_is_silent(vgpu, slice_us))
-			return -ENODEV;
-		WRITE_ONCE(vgpu->info.slice_us, slice_us);
-		WRITE_ONCE(vgpu->info.weight, vgpu_read(vgpu, VGPU_REG_WEIGHT));
-		WRITE_ONCE(vgpu->info_at, jiffies);
-	}
-	*info = vgpu->info;
-	return 0;
 }
 
 /* ---- Commands ---- */
@@ -198,7 +207,8 @@ static int vgpu_ctrl_run(struct vgpu_dev *vgpu, const struct vgpu_ctrl_cmd *cmd)
 	/* It could not read the page, or has forgotten it in a reset of its own: tell it again. */
 	dev_warn_ratelimited(&vgpu->dev, "the host did not run command %u\n",
 			     le32_to_cpu(cmd->op));
-	queue_delayed_work(system_long_wq, &vgpu->recover, 0);
+	WRITE_ONCE(vgpu->forgotten, true);
+	mod_delayed_work(system_highpri_wq, &vgpu->janitor, 0);
 	return -EIO;
 }
 
@@ -226,98 +236,24 @@ int vgpu_ctrl_command(struct vgpu_dev *vgpu, u32 op, u32 channel, u32 buffer)
 	return ret;
 }
 
-/* The list of a memory's pieces as the host reads it, last page first: each names the next one. */
-struct vgpu_segment_list {
-	size_t page_bytes;
-	unsigned int per_page;
-	unsigned int page_count;
-	unsigned int mapped; /* of the pages, from the last one on */
-	struct vgpu_segment_page {
-		struct vgpu_segment *at;
-		dma_addr_t dma;
-	} page[];
-};
-
-static void vgpu_segment_list_free(struct vgpu_segment_list *list)
+static int vgpu_ctrl_run_with(struct vgpu_dev *vgpu, struct vgpu_ctrl_cmd *cmd,
+			      struct vgpu_mem *mem)
 {
+	struct scatterlist *sg;
 	unsigned int i;
+	int ret = vgpu_mem_map(mem);
 
-	for (i = 0; i < list->page_count; i++)
-		if (list->page[i].at)
-			free_pages_exact(list->page[i].at, list->page_bytes);
-	kvfree(list);
-}
-
-/* Older hosts want it contiguous. */
-static struct vgpu_segment_list *vgpu_segment_list_new(struct vgpu_dev *vgpu, unsigned int pieces)
-{
-	bool paged = vgpu->features & VGPU_FEATURE_SEGMENT_PAGES;
-	unsigned int per_page = paged ? VGPU_SEGMENTS_PER_PAGE : pieces;
-	unsigned int pages = DIV_ROUND_UP(pieces, per_page), i;
-	struct vgpu_segment_list *list = kvzalloc(struct_size(list, page, pages),
-						  GFP_KERNEL_ACCOUNT);
-
-	if (!list)
-		return NULL;
-	list->per_page = per_page;
-	list->page_count = pages;
-	list->page_bytes = paged ? PAGE_SIZE : PAGE_ALIGN(per_page * sizeof(struct vgpu_segment));
-	for (i = 0; i < pages; i++) {
-		list->page[i].at = alloc_pages_exact(list->page_bytes, VGPU_GFP);
-		if (!list->page[i].at) {
-			vgpu_segment_list_free(list);
-			return NULL;
-		}
+	if (ret)
+		return ret;
+	cmd->seg_count = cpu_to_le32(mem->sgt.nents);
+	cmd->seg_list = cpu_to_le64(vgpu->pieces_dma);
+	spin_lock(&vgpu->ctrl_lock);
+	for_each_sgtable_dma_sg(&mem->sgt, sg, i) {
+		vgpu->pieces[i].addr = cpu_to_le64(sg_dma_address(sg));
+		vgpu->pieces[i].bytes = cpu_to_le64(sg_dma_len(sg));
 	}
-	return list;
-}
-
-static void vgpu_segment_list_unmap(struct vgpu_segment_list *list, struct device *dev)
-{
-	for (; list->mapped; list->mapped--)
-		dma_unmap_single(dev, list->page[list->page_count - list->mapped].dma,
-				 list->page_bytes, DMA_TO_DEVICE);
-}
-
-static int vgpu_segment_list_map(struct vgpu_segment_list *list, struct device *dev,
-				 const struct vgpu_mem *mem)
-{
-	unsigned int p, i;
-
-	for (p = list->page_count; p--; list->mapped++) {
-		struct vgpu_segment_page *page = &list->page[p];
-		unsigned int first = p * list->per_page;
-		unsigned int count = min(mem->piece_count - first, list->per_page);
-
-		for (i = 0; i < count; i++) {
-			page->at[i].addr = cpu_to_le64(mem->pieces[first + i].dma);
-			page->at[i].bytes = cpu_to_le64(mem->pieces[first + i].bytes);
-		}
-		if (p + 1 < list->page_count)
-			page->at[i].addr = cpu_to_le64(page[1].dma);
-		page->dma = dma_map_single(dev, page->at, list->page_bytes, DMA_TO_DEVICE);
-		if (dma_mapping_error(dev, page->dma))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int vgpu_ctrl_announce_list(struct vgpu_dev *vgpu, struct vgpu_ctrl_cmd *cmd,
-				   struct vgpu_segment_list *list, const struct vgpu_mem *mem)
-{
-	struct device *dev = &vgpu->pdev->dev;
-	int ret = vgpu_segment_list_map(list, dev, mem);
-
-	if (!ret) {
-		cmd->flags = cpu_to_le32(vgpu->features & VGPU_FEATURE_SEGMENT_PAGES ?
-					 VGPU_CTRL_SEGMENT_PAGES : 0);
-		cmd->seg_count = cpu_to_le32(mem->piece_count);
-		cmd->seg_list = cpu_to_le64(list->page[0].dma);
-		spin_lock(&vgpu->ctrl_lock);
-		ret = vgpu_ctrl_run(vgpu, cmd);
-		spin_unlock(&vgpu->ctrl_lock);
-	}
-	vgpu_segment_list_unmap(list, dev);
+	ret = vgpu_ctrl_run(vgpu, cmd);
+	spin_unlock(&vgpu->ctrl_lock);
 	return ret;
 }
 
@@ -334,31 +270,24 @@ static int vgpu_ctrl_announce_list(struct vgpu_dev *vgpu, struct vgpu_ctrl_cmd *
 int vgpu_ctrl_announce(struct vgpu_channel *channel, u32 op, u32 buffer, struct vgpu_mem *mem)
 {
 	struct vgpu_dev *vgpu = channel->vgpu;
-	struct vgpu_segment_list *list = vgpu_segment_list_new(vgpu, mem->piece_count);
 	bool create = op == VGPU_CTRL_CHANNEL_CREATE;
 	struct vgpu_ctrl_cmd cmd = {
 		.op = cpu_to_le32(op),
 		.channel = cpu_to_le32(channel->index),
 		.buffer = cpu_to_le32(buffer),
 	};
-	int ret;
+	int ret = create ? vgpu_enter(vgpu) : vgpu_channel_enter(channel);
 
-	if (!list)
-		return -ENOMEM;
+	if (ret)
+		return ret == -ENODEV ? -ENXIO : ret;
 	if (create && vgpu->features & VGPU_FEATURE_CLIENT_PID)
 		cmd.client_pid = cpu_to_le32(task_tgid_nr(current));
-	ret = create ? vgpu_enter(vgpu) : vgpu_channel_enter(channel);
-	if (!ret) {
-		if (create)
-			channel->epoch = vgpu->epoch;
-		ret = vgpu_ctrl_announce_list(vgpu, &cmd, list, mem);
-		if (create)
-			channel->announced = !ret || ret == -ENODEV;
-		vgpu_leave(vgpu);
-	} else if (ret == -ENODEV) {
-		ret = -ENXIO;
-	}
-	vgpu_segment_list_free(list);
+	if (create)
+		channel->epoch = vgpu->epoch;
+	ret = vgpu_ctrl_run_with(vgpu, &cmd, mem);
+	if (create)
+		WRITE_ONCE(channel->announced, !ret || ret == -ENODEV);
+	vgpu_leave(vgpu);
 	return ret;
 }
 
@@ -390,7 +319,11 @@ int vgpu_ctrl_status(struct vgpu_dev *vgpu, struct vgpu_status *status)
 	return ret;
 }
 
-/* Inside vgpu_enter(). */
+/**
+ * vgpu_ctrl_doorbell() - ring a channel's doorbell
+ * @vgpu: the device, inside vgpu_enter()
+ * @channel: its channel
+ */
 void vgpu_ctrl_doorbell(struct vgpu_dev *vgpu, u32 channel)
 {
 	iowrite32(1, vgpu->bar + VGPU_REG_DOORBELL(channel));
@@ -398,13 +331,24 @@ void vgpu_ctrl_doorbell(struct vgpu_dev *vgpu, u32 channel)
 
 /* ---- What the host reports; as vgpu_ctrl_command(), or in the interrupt ---- */
 
-/* Is the interrupt line up? Not any more. A device in D3 or without a host answers all ones. */
+/**
+ * vgpu_ctrl_take_line() - lower the interrupt line
+ * @vgpu: the device; in D3 or without a host it answers all ones
+ *
+ * Return: was it up?
+ */
 bool vgpu_ctrl_take_line(struct vgpu_dev *vgpu)
 {
 	return vgpu_read(vgpu, VGPU_REG_IRQ_STATUS) == VGPU_IRQ_PENDING;
 }
 
-/* What the page says of a channel now. A state that there is not is as good as none. */
+/**
+ * vgpu_ctrl_news() - what the control page says of a channel now
+ * @vgpu: the device
+ * @channel: its channel
+ *
+ * Return: the news; a state that there is not is as good as none.
+ */
 struct vgpu_news vgpu_ctrl_news(struct vgpu_dev *vgpu, u32 channel)
 {
 	const struct vgpu_ctrl_page *page = vgpu->ctrl;

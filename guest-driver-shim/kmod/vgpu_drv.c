@@ -13,9 +13,9 @@
 #include <linux/module.h>
 #include <linux/pm.h>
 #include <linux/slab.h>
+#include <xen/xen.h>
 
 #include "vgpu.h"
-#include "vgpu_compat.h"
 
 #define VGPU_MAX_DEVICES 256
 
@@ -36,17 +36,20 @@ static dev_t vgpu_numbers;
 
 static const char *const vgpu_states[] = { "quiet", "running", "dead", "gone" };
 
+/* What the host should have let go of. A device that runs has had all of that given back. */
+static s64 vgpu_parked_of(struct vgpu_dev *vgpu)
+{
+	return READ_ONCE(vgpu->state) == VGPU_RUNNING ? 0 : atomic64_read(&vgpu->bytes);
+}
+
 VGPU_ATTR(state, "%s", vgpu_states[READ_ONCE(vgpu->state)]);
-VGPU_ATTR(channels, "%u", vgpu_channels_count(vgpu));
-VGPU_ATTR(pinned_bytes, "%llu", vgpu_channels_bytes(vgpu, false));
-VGPU_ATTR(parked_bytes, "%llu", vgpu_channels_bytes(vgpu, true));
+VGPU_ATTR(channels, "%u", vgpu_slots_used(vgpu));
+VGPU_ATTR(pinned_bytes, "%lld", atomic64_read(&vgpu->bytes));
+VGPU_ATTR(parked_bytes, "%lld", vgpu_parked_of(vgpu));
 
 static struct attribute *vgpu_attrs[] = {
-	&dev_attr_state.attr,
-	&dev_attr_channels.attr,
-	&dev_attr_pinned_bytes.attr,
-	&dev_attr_parked_bytes.attr,
-	NULL
+	&dev_attr_state.attr, &dev_attr_channels.attr,
+	&dev_attr_pinned_bytes.attr, &dev_attr_parked_bytes.attr, NULL
 };
 ATTRIBUTE_GROUPS(vgpu);
 
@@ -55,29 +58,67 @@ static struct class vgpu_class = {
 	.dev_groups = vgpu_groups,
 };
 
+/* ---- What a device goes on using beyond the binding ---- */
+
+/* Devices that are not bound and have not let go of memory; each holds the module. */
+static LIST_HEAD(vgpu_parked);
+static DEFINE_MUTEX(vgpu_parked_lock);
+static unsigned long vgpu_parked_bytes;
+module_param_named(parked_bytes, vgpu_parked_bytes, ulong, 0444);
+MODULE_PARM_DESC(parked_bytes, "Memory that unbound devices have not let go of (read only)");
+
+static void vgpu_count_parked(void)
+{
+	struct vgpu_dev *vgpu;
+
+	vgpu_parked_bytes = 0;
+	list_for_each_entry(vgpu, &vgpu_parked, parked)
+		vgpu_parked_bytes += vgpu_parked_of(vgpu);
+}
+
+/* Nobody will be there to ask whether it still does. */
+static void vgpu_park(struct vgpu_dev *vgpu)
+{
+	dev_err(&vgpu->dev, "the host goes on using memory: it stays allocated\n");
+	__module_get(THIS_MODULE);
+	get_device(&vgpu->dev);
+	mutex_lock(&vgpu_parked_lock);
+	list_add(&vgpu->parked, &vgpu_parked);
+	vgpu_count_parked();
+	mutex_unlock(&vgpu_parked_lock);
+}
+
+/* The function says that it uses no memory any more. */
+static void vgpu_unpark(struct pci_dev *pdev)
+{
+	struct vgpu_dev *vgpu, *next;
+
+	mutex_lock(&vgpu_parked_lock);
+	list_for_each_entry_safe(vgpu, next, &vgpu_parked, parked) {
+		if (vgpu->pdev != pdev)
+			continue;
+		list_del(&vgpu->parked);
+		vgpu_slots_give_back(vgpu);
+		put_device(&vgpu->dev);
+		module_put(THIS_MODULE);
+	}
+	vgpu_count_parked();
+	mutex_unlock(&vgpu_parked_lock);
+}
+
 /* ---- Stop and start, with life_lock held ---- */
 
-/* How often a device is asked that goes on using memory. */
-#define VGPU_QUIESCE_AGAIN (HZ / 2)
 /* How long it is asked before the next kernel, or nobody, has the memory. */
 #define VGPU_SHUTDOWN_WAIT (60 * HZ)
 
 /* Nobody is inside vgpu_enter() afterwards, unless it is VGPU_RUNNING. */
-static int vgpu_change_state(struct vgpu_dev *vgpu, int state)
+static void vgpu_change_state(struct vgpu_dev *vgpu, int state)
 {
-	int before;
-
 	lockdep_assert_held(&vgpu->life_lock);
 	write_lock(&vgpu->access_lock);
-	before = xchg(&vgpu->state, state);
+	WRITE_ONCE(vgpu->state, state);
 	write_unlock(&vgpu->access_lock);
 	wake_up_all(&vgpu->ready);
-	return before;
-}
-
-static bool vgpu_answers(struct vgpu_dev *vgpu)
-{
-	return !pci_channel_offline(vgpu->pdev) && pci_device_is_present(vgpu->pdev);
 }
 
 /*
@@ -91,12 +132,16 @@ static bool vgpu_is_quiet(struct vgpu_dev *vgpu)
 
 static void vgpu_stop(struct vgpu_dev *vgpu)
 {
-	if (vgpu_change_state(vgpu, VGPU_QUIET) == VGPU_RUNNING && vgpu_answers(vgpu)) {
-		vgpu_channels_end(vgpu);
+	bool running = READ_ONCE(vgpu->state) == VGPU_RUNNING;
+
+	vgpu_change_state(vgpu, VGPU_QUIET);
+	if (running && !pci_channel_offline(vgpu->pdev) && pci_device_is_present(vgpu->pdev)) {
+		vgpu_slots_end(vgpu);
 		vgpu_ctrl_stop(vgpu);
 	}
+	vgpu->forgotten = false;
 	WRITE_ONCE(vgpu->epoch, vgpu->epoch + 1);
-	vgpu_channels_lose(vgpu);
+	vgpu_slots_lose(vgpu);
 	pci_clear_master(vgpu->pdev);
 }
 
@@ -107,11 +152,11 @@ static int vgpu_start(struct vgpu_dev *vgpu)
 
 	if (!vgpu_is_quiet(vgpu)) {
 		dev_warn_ratelimited(&vgpu->dev, "the host goes on using memory: waiting for it\n");
-		queue_delayed_work(system_long_wq, &vgpu->recover, VGPU_QUIESCE_AGAIN);
+		queue_delayed_work(system_highpri_wq, &vgpu->janitor, HZ / 2);
 		return -EBUSY;
 	}
-	vgpu_channels_give_back(vgpu);
-	vgpu_channels_unpark(vgpu->pdev);
+	vgpu_slots_give_back(vgpu);
+	vgpu_unpark(vgpu->pdev);
 	pci_set_master(vgpu->pdev);
 	ret = vgpu_ctrl_start(vgpu);
 	if (!ret)
@@ -120,19 +165,21 @@ static int vgpu_start(struct vgpu_dev *vgpu)
 	return ret;
 }
 
-/* The host has forgotten us in a reset of its own, or had not let go of memory. */
-static void vgpu_recover(struct work_struct *work)
+/*
+ * Looks after the channels, and starts a device whose host has forgotten us in a reset of its own,
+ * or has let go of memory at last.
+ */
+static void vgpu_janitor(struct work_struct *work)
 {
-	struct vgpu_dev *vgpu = container_of(to_delayed_work(work), struct vgpu_dev, recover);
+	struct vgpu_dev *vgpu = container_of(to_delayed_work(work), struct vgpu_dev, janitor);
 
 	mutex_lock(&vgpu->life_lock);
-	if (!vgpu->held) {
-		if (READ_ONCE(vgpu->state) == VGPU_RUNNING)
-			vgpu_stop(vgpu);
-		if (READ_ONCE(vgpu->state) == VGPU_QUIET)
-			vgpu_start(vgpu);
-	}
+	if (!vgpu->held && READ_ONCE(vgpu->forgotten))
+		vgpu_stop(vgpu);
+	if (!vgpu->held && READ_ONCE(vgpu->state) == VGPU_QUIET)
+		vgpu_start(vgpu);
 	mutex_unlock(&vgpu->life_lock);
+	vgpu_channels_look_after(vgpu);
 }
 
 /* Until vgpu_let_go() nobody but the caller's subsystem starts it. */
@@ -146,8 +193,10 @@ static void vgpu_hold(struct vgpu_dev *vgpu, int state)
 	mutex_unlock(&vgpu->life_lock);
 }
 
-static void vgpu_let_go(struct vgpu_dev *vgpu)
+static void vgpu_let_go(struct pci_dev *pdev)
 {
+	struct vgpu_dev *vgpu = pci_get_drvdata(pdev);
+
 	mutex_lock(&vgpu->life_lock);
 	if (vgpu->held) {
 		vgpu->held = false;
@@ -161,11 +210,6 @@ static void vgpu_let_go(struct vgpu_dev *vgpu)
 static void vgpu_reset_prepare(struct pci_dev *pdev)
 {
 	vgpu_hold(pci_get_drvdata(pdev), VGPU_QUIET);
-}
-
-static void vgpu_reset_done(struct pci_dev *pdev)
-{
-	vgpu_let_go(pci_get_drvdata(pdev));
 }
 
 /* Nobody tells us when the recovery fails: until it has succeeded the device is dead. */
@@ -186,10 +230,10 @@ static pci_ers_result_t vgpu_slot_reset(struct pci_dev *pdev)
 
 static const struct pci_error_handlers vgpu_err_handler = {
 	.reset_prepare = vgpu_reset_prepare,
-	.reset_done = vgpu_reset_done,
+	.reset_done = vgpu_let_go,
 	.error_detected = vgpu_error_detected,
 	.slot_reset = vgpu_slot_reset,
-	.resume = vgpu_reset_done,
+	.resume = vgpu_let_go,
 };
 
 /* Suspend and each step of hibernation. Contexts are lost, programs keep their memory. */
@@ -201,7 +245,7 @@ static int vgpu_suspend(struct device *dev)
 
 static int vgpu_resume(struct device *dev)
 {
-	vgpu_let_go(dev_get_drvdata(dev));
+	vgpu_let_go(to_pci_dev(dev));
 	return 0;
 }
 
@@ -229,38 +273,29 @@ static irqreturn_t vgpu_interrupt(int irq, void *data)
 	/* A line may be somebody else's. */
 	if (!vgpu->msi && !vgpu_ctrl_take_line(vgpu))
 		return IRQ_NONE;
-	/* The usual case is spared the thread; with PREEMPT_RT nobody can be woken here. */
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT) && vgpu->features & VGPU_FEATURE_EVENT_COUNTS &&
-	    vgpu_channels_wake_one(vgpu))
-		return IRQ_HANDLED;
-	return IRQ_WAKE_THREAD;
+	/* The usual case is spared the thread: one switch less on the way to the program. */
+	return vgpu_slots_wake(vgpu, false) ? IRQ_WAKE_THREAD : IRQ_HANDLED;
 }
 
 static irqreturn_t vgpu_interrupt_thread(int irq, void *data)
 {
-	vgpu_channels_wake(data);
+	vgpu_slots_wake(data, true);
 	return IRQ_HANDLED;
 }
 
 static int vgpu_setup_irq(struct vgpu_dev *vgpu)
 {
 	struct pci_dev *pdev = vgpu->pdev;
-	int ret = pci_alloc_irq_vectors(pdev, 1, 1, PCI_IRQ_MSI | PCI_IRQ_INTX);
+	int ret = pci_alloc_irq_vectors(pdev, 1, 1, PCI_IRQ_ALL_TYPES);
 
 	if (ret < 0)
 		return dev_err_probe(&pdev->dev, ret, "no interrupt\n");
-	vgpu->msi = pdev->msi_enabled;
+	vgpu->msi = pci_dev_msi_enabled(pdev);
 	ret = request_threaded_irq(pci_irq_vector(pdev, 0), vgpu_interrupt, vgpu_interrupt_thread,
 				   vgpu->msi ? 0 : IRQF_SHARED, KBUILD_MODNAME, vgpu);
 	if (ret)
 		pci_free_irq_vectors(pdev);
 	return ret;
-}
-
-static void vgpu_teardown_irq(struct vgpu_dev *vgpu)
-{
-	free_irq(pci_irq_vector(vgpu->pdev, 0), vgpu);
-	pci_free_irq_vectors(vgpu->pdev);
 }
 
 /* ---- Probe and remove ---- */
@@ -272,19 +307,25 @@ static int vgpu_setup_pci(struct vgpu_dev *vgpu)
 
 	if (ret)
 		return dev_err_probe(&pdev->dev, ret, "enabling the device\n");
+	/* Neighbours in what such a guest takes for memory need not be neighbours for a device. */
+	if (xen_pv_domain())
+		return dev_err_probe(&pdev->dev, -ENODEV, "not in a paravirtual Xen guest\n");
 	if (pci_resource_len(pdev, 0) < VGPU_BAR0_BYTES)
 		return dev_err_probe(&pdev->dev, -ENODEV, "BAR 0 is too small\n");
-	vgpu->bar = vgpu_pcim_iomap(pdev, 0);
+	vgpu->bar = devm_ioremap_resource(&pdev->dev, &pdev->resource[0]);
 	if (IS_ERR(vgpu->bar))
-		return dev_err_probe(&pdev->dev, PTR_ERR(vgpu->bar), "mapping BAR 0\n");
+		return PTR_ERR(vgpu->bar); /* it has said why */
 	ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
 	if (ret)
 		return dev_err_probe(&pdev->dev, ret, "no 64-bit DMA\n");
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
+	dma_set_seg_boundary(&pdev->dev, ULONG_MAX);
 	vgpu->direct = vgpu_mem_is_direct(&pdev->dev);
 	BUILD_BUG_ON(sizeof(*vgpu->ctrl) > PAGE_SIZE);
 	vgpu->ctrl = dmam_alloc_coherent(&pdev->dev, PAGE_SIZE, &vgpu->ctrl_dma, GFP_KERNEL);
-	return vgpu->ctrl ? 0 : -ENOMEM;
+	vgpu->pieces = dmam_alloc_coherent(&pdev->dev, VGPU_MAX_PIECES * sizeof(*vgpu->pieces),
+					   &vgpu->pieces_dma, GFP_KERNEL);
+	return vgpu->ctrl && vgpu->pieces ? 0 : -ENOMEM;
 }
 
 static void vgpu_dev_release(struct device *dev)
@@ -295,18 +336,12 @@ static void vgpu_dev_release(struct device *dev)
 	kfree(vgpu);
 }
 
-static struct vgpu_dev *vgpu_dev_alloc(struct pci_dev *pdev)
+static struct vgpu_dev *vgpu_dev_alloc(struct pci_dev *pdev, int id)
 {
 	struct vgpu_dev *vgpu = kzalloc(sizeof(*vgpu), GFP_KERNEL);
-	int id;
 
 	if (!vgpu)
 		return NULL;
-	id = ida_alloc_max(&vgpu_ids, VGPU_MAX_DEVICES - 1, GFP_KERNEL);
-	if (id < 0) {
-		kfree(vgpu);
-		return NULL;
-	}
 	vgpu->pdev = pci_dev_get(pdev);
 	mutex_init(&vgpu->life_lock);
 	init_rwsem(&vgpu->binding);
@@ -316,20 +351,16 @@ static struct vgpu_dev *vgpu_dev_alloc(struct pci_dev *pdev)
 	spin_lock_init(&vgpu->mem_lock);
 	init_waitqueue_head(&vgpu->ready);
 	INIT_LIST_HEAD(&vgpu->mems);
-	INIT_DELAYED_WORK(&vgpu->recover, vgpu_recover);
-	INIT_DELAYED_WORK(&vgpu->janitor, vgpu_channels_janitor);
+	INIT_DELAYED_WORK(&vgpu->janitor, vgpu_janitor);
 	device_initialize(&vgpu->dev);
 	vgpu->dev.class = &vgpu_class;
 	vgpu->dev.parent = &pdev->dev;
 	vgpu->dev.devt = MKDEV(MAJOR(vgpu_numbers), id);
 	vgpu->dev.release = vgpu_dev_release;
+	dev_set_name(&vgpu->dev, "vgpu%d", id); /* what has no name is not added */
 	cdev_init(&vgpu->cdev, &vgpu_fops);
 	vgpu->cdev.owner = THIS_MODULE;
-	if (!dev_set_name(&vgpu->dev, "vgpu%d", id))
-		return vgpu;
-	ida_free(&vgpu_ids, id);
-	put_device(&vgpu->dev);
-	return NULL;
+	return vgpu;
 }
 
 /* From here on the device has nothing of this binding, and nobody finds it through its files. */
@@ -340,63 +371,69 @@ static void vgpu_unbind(struct vgpu_dev *vgpu)
 	mutex_lock(&vgpu->life_lock);
 	vgpu_stop(vgpu);
 	vgpu->held = true;
-	vgpu_teardown_irq(vgpu);
+	free_irq(pci_irq_vector(vgpu->pdev, 0), vgpu);
+	pci_free_irq_vectors(vgpu->pdev);
 	quiet = vgpu_is_quiet(vgpu);
 	vgpu_change_state(vgpu, VGPU_GONE);
 	mutex_unlock(&vgpu->life_lock);
-	/* Queued inside vgpu_enter(), by the interrupt, or by the other: neither is any more. */
-	cancel_delayed_work_sync(&vgpu->recover);
+	/* Queued inside vgpu_enter(), by the interrupt, or by itself: none is any more. */
 	cancel_delayed_work_sync(&vgpu->janitor);
 	if (vgpu->direct) {
 		vgpu_mems_detach(vgpu);
 	} else if (quiet) {
 		down_write(&vgpu->binding);
-		vgpu_channels_unmap(vgpu);
 		vgpu_mems_detach(vgpu);
 		up_write(&vgpu->binding);
 	}
-	if (quiet) {
-		vgpu_channels_give_back(vgpu);
-	} else {
-		dev_err(&vgpu->dev, "the host goes on using memory: it stays allocated\n");
-		vgpu_channels_park(vgpu);
-	}
+	if (quiet)
+		vgpu_slots_give_back(vgpu);
+	else
+		vgpu_park(vgpu);
 }
 
-static int vgpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+static int vgpu_bind(struct vgpu_dev *vgpu)
 {
-	struct vgpu_dev *vgpu = vgpu_dev_alloc(pdev);
-	int ret;
+	int ret = vgpu_setup_pci(vgpu);
 
-	if (!vgpu)
-		return -ENOMEM;
-	pci_set_drvdata(pdev, vgpu);
-	ret = vgpu_setup_pci(vgpu);
+	if (!ret)
+		ret = vgpu_setup_irq(vgpu);
 	if (ret)
-		goto put;
-	ret = vgpu_setup_irq(vgpu);
-	if (ret)
-		goto put;
+		return ret;
 	mutex_lock(&vgpu->life_lock);
-	/* What an earlier binding, or a kernel before this one that crashed, has left running there. */
-	pci_clear_master(pdev);
+	/* What an earlier binding, or a kernel before this one, has left running there. */
+	pci_clear_master(vgpu->pdev);
 	ret = vgpu_start(vgpu);
 	mutex_unlock(&vgpu->life_lock);
-	if (ret && ret != -EBUSY)
-		goto unbind;
-	ret = cdev_device_add(&vgpu->cdev, &vgpu->dev);
+	if (!ret || ret == -EBUSY)
+		ret = cdev_device_add(&vgpu->cdev, &vgpu->dev);
 	if (ret)
-		goto unbind;
+		vgpu_unbind(vgpu);
+	return ret;
+}
+
+static int vgpu_probe(struct pci_dev *pdev, const struct pci_device_id *pci_id)
+{
+	int id = ida_alloc_max(&vgpu_ids, VGPU_MAX_DEVICES - 1, GFP_KERNEL), ret = -ENOMEM;
+	struct vgpu_dev *vgpu;
+
+	if (id < 0)
+		return id;
+	vgpu = vgpu_dev_alloc(pdev, id);
+	if (!vgpu)
+		goto free_id;
+	pci_set_drvdata(pdev, vgpu);
+	ret = vgpu_bind(vgpu);
+	if (ret)
+		goto put;
 	dev_info(&vgpu->dev, "%u channels, %s, ABI version %u, features %llx\n",
 		 vgpu->max_channels, vgpu->msi ? "MSI" : "INTx", vgpu->info.abi_version,
 		 vgpu->info.features);
 	return 0;
 
-unbind:
-	vgpu_unbind(vgpu);
 put:
-	ida_free(&vgpu_ids, MINOR(vgpu->dev.devt));
 	put_device(&vgpu->dev);
+free_id:
+	ida_free(&vgpu_ids, id);
 	return ret;
 }
 
@@ -455,7 +492,6 @@ static void __exit vgpu_exit(void)
 	pci_unregister_driver(&vgpu_driver);
 	class_unregister(&vgpu_class);
 	unregister_chrdev_region(vgpu_numbers, VGPU_MAX_DEVICES);
-	ida_destroy(&vgpu_ids);
 }
 module_exit(vgpu_exit);
 

@@ -11,7 +11,6 @@
 #include <linux/nospec.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -19,64 +18,43 @@
 
 /* How long a command waits for a reset or suspend that is under way. */
 #define VGPU_READY_WAIT (10 * HZ)
-
-/**
- * struct vgpu_file - an open file
- * @vgpu: referenced
- * @mm: the process that opened it
- * @channel: referenced; NULL until VGPU_IOC_CHANNEL, then never changed
- */
-struct vgpu_file {
-	struct vgpu_dev *vgpu;
-	struct mm_struct *mm;
-	struct vgpu_channel *channel;
-};
+#define VGPU_BUFFER_MAX_BYTES SZ_4G
 
 static int vgpu_file_open(struct inode *inode, struct file *file)
 {
 	struct vgpu_dev *vgpu = container_of(inode->i_cdev, struct vgpu_dev, cdev);
-	struct vgpu_file *opened = kzalloc(sizeof(*opened), GFP_KERNEL_ACCOUNT);
+	struct vgpu_channel *channel;
 
-	if (!opened)
-		return -ENOMEM;
-	if (!current->mm || READ_ONCE(vgpu->state) == VGPU_GONE) {
-		kfree(opened);
+	if (!current->mm || READ_ONCE(vgpu->state) == VGPU_GONE)
 		return -ENODEV;
-	}
-	opened->vgpu = vgpu;
-	get_device(&vgpu->dev);
-	opened->mm = current->mm;
-	mmgrab(opened->mm);
-	file->private_data = opened;
+	channel = vgpu_channel_new(vgpu);
+	if (!channel)
+		return -ENOMEM;
+	channel->file_mapping = file->f_mapping;
+	file->private_data = channel;
 	return nonseekable_open(inode, file);
-}
-
-/* NULL: there is none yet. */
-static struct vgpu_channel *vgpu_file_channel(struct vgpu_file *opened)
-{
-	/* Pairs with vgpu_ioctl_channel(). */
-	return smp_load_acquire(&opened->channel);
 }
 
 /* A descriptor of the file is closed, perhaps by the end of the process. */
 static int vgpu_file_flush(struct file *file, fl_owner_t id)
 {
-	struct vgpu_channel *channel = vgpu_file_channel(file->private_data);
+	struct vgpu_channel *channel = file->private_data;
 
-	if (channel && vgpu_channel_is_orphan(channel))
+	if (vgpu_channel_is_orphan(channel))
 		vgpu_channel_end(channel);
 	return 0;
 }
 
+/* By close(), the last munmap() or the end of the process. */
 static int vgpu_file_release(struct inode *inode, struct file *file)
 {
-	struct vgpu_file *opened = file->private_data;
+	struct vgpu_channel *channel = file->private_data;
 
-	if (opened->channel)
-		vgpu_channel_close(opened->channel);
-	mmdrop(opened->mm);
-	put_device(&opened->vgpu->dev);
-	kfree(opened);
+	down_read(&channel->vgpu->binding);
+	channel->file_mapping = NULL;
+	up_read(&channel->vgpu->binding);
+	vgpu_channel_end(channel);
+	vgpu_channel_put(channel);
 	return 0;
 }
 
@@ -84,16 +62,12 @@ static int vgpu_file_release(struct inode *inode, struct file *file)
 
 /**
  * struct vgpu_call - a command of a program
- * @file: whose
- * @opened: of it
- * @channel: of it; NULL for commands that need none
+ * @channel: of its file
  * @to: where the answer goes: the struct of the caller
  * @room: its size
  * @known: of it, what this driver knows
  */
 struct vgpu_call {
-	struct file *file;
-	struct vgpu_file *opened;
 	struct vgpu_channel *channel;
 	void __user *to;
 	size_t room;
@@ -109,91 +83,93 @@ static int vgpu_answer(const struct vgpu_call *call, const void *from)
 }
 
 /* 0 as soon as the device can be used, or -EAGAIN, -ENODEV, -ERESTARTSYS. */
-static int vgpu_file_wait_ready(const struct vgpu_call *call)
+static int vgpu_wait_ready(const struct vgpu_call *call)
 {
-	struct vgpu_dev *vgpu = call->opened->vgpu;
-	long left = 1;
+	struct vgpu_dev *vgpu = call->channel->vgpu;
+	long left = wait_event_freezable_timeout(vgpu->ready,
+						 READ_ONCE(vgpu->state) != VGPU_QUIET,
+						 VGPU_READY_WAIT);
 
-	if (!(call->file->f_flags & O_NONBLOCK))
-		left = wait_event_freezable_timeout(vgpu->ready,
-						    READ_ONCE(vgpu->state) != VGPU_QUIET,
-						    VGPU_READY_WAIT);
-	if (left < 0)
-		return left;
-	switch (READ_ONCE(vgpu->state)) {
-	case VGPU_RUNNING:
-		return 0;
-	case VGPU_QUIET:
-		return -EAGAIN;
-	default:
-		return -ENODEV;
-	}
+	return left < 0 ? left : vgpu_state_error(vgpu);
 }
 
-static int vgpu_file_info(struct vgpu_dev *vgpu, struct vgpu_channel *channel,
-			  struct vgpu_ioc_info *info)
+static int vgpu_read_info(struct vgpu_channel *channel, struct vgpu_ioc_info *info)
 {
-	int ret = channel ? vgpu_channel_enter(channel) : vgpu_enter(vgpu);
+	int ret = channel->made ? vgpu_channel_enter(channel) : vgpu_enter(channel->vgpu);
 
 	if (ret)
 		return ret;
-	ret = vgpu_ctrl_info(vgpu, info);
-	vgpu_leave(vgpu);
-	if (channel) {
-		info->channel = channel->index;
-		info->channel_bytes = channel->area_bytes;
-	}
-	return ret;
+	*info = channel->vgpu->info;
+	vgpu_leave(channel->vgpu);
+	info->channel = channel->index;
+	info->channel_bytes = channel->area_bytes;
+	return 0;
 }
 
 static int vgpu_ioctl_info(const struct vgpu_call *call, void *arg)
 {
-	struct vgpu_channel *channel = vgpu_file_channel(call->opened);
-	int ret = channel ? 0 : vgpu_file_wait_ready(call);
+	int ret = call->channel->made ? 0 : vgpu_wait_ready(call);
 
 	if (!ret)
-		ret = vgpu_file_info(call->opened->vgpu, channel, arg);
+		ret = vgpu_read_info(call->channel, arg);
 	return ret ? ret : vgpu_answer(call, arg);
 }
 
 static int vgpu_ioctl_status(const struct vgpu_call *call, void *arg)
 {
-	int ret = vgpu_file_wait_ready(call);
+	struct vgpu_dev *vgpu = call->channel->vgpu;
+	int ret = vgpu_wait_ready(call);
 
 	if (!ret)
-		ret = vgpu_enter(call->opened->vgpu);
+		ret = vgpu_enter(vgpu);
 	if (ret)
 		return ret;
-	ret = vgpu_ctrl_status(call->opened->vgpu, arg);
-	vgpu_leave(call->opened->vgpu);
+	ret = vgpu_ctrl_status(vgpu, arg);
+	vgpu_leave(vgpu);
 	return ret ? ret : vgpu_answer(call, arg);
+}
+
+/* The answer is written before the host knows the channel: a fault leaves nothing behind. */
+static int vgpu_make_channel(const struct vgpu_call *call, void *arg)
+{
+	struct vgpu_channel *channel = call->channel;
+	/* Nothing is allocated for a device that can't be used. */
+	int ret = vgpu_wait_ready(call);
+
+	if (ret)
+		return ret;
+	ret = vgpu_channel_prepare(channel);
+	if (!ret)
+		ret = vgpu_read_info(channel, arg);
+	if (!ret)
+		ret = vgpu_answer(call, arg);
+	if (!ret)
+		ret = vgpu_channel_create(channel);
+	if (ret && !channel->announced)
+		vgpu_channel_give_back(channel);
+	return ret;
 }
 
 static int vgpu_ioctl_channel(const struct vgpu_call *call, void *arg)
 {
-	struct vgpu_channel *channel;
+	struct vgpu_channel *channel = call->channel;
 	int ret;
 
-	if (vgpu_file_channel(call->opened))
+	if (xchg(&channel->asked, true))
 		return -EEXIST;
 	do {
-		/* Nothing is allocated for a device that can't be used. */
-		ret = vgpu_file_wait_ready(call);
-		if (ret)
-			return ret;
-		channel = vgpu_channel_open(call->opened->vgpu, call->file);
-	} while (channel == ERR_PTR(-EAGAIN));
-	if (IS_ERR(channel))
-		return PTR_ERR(channel);
-	ret = vgpu_file_info(call->opened->vgpu, channel, arg);
+		ret = vgpu_make_channel(call, arg);
+	} while (ret == -EAGAIN && !vgpu_state_error(channel->vgpu));
 	if (!ret)
-		ret = vgpu_answer(call, arg);
-	/* Pairs with vgpu_file_channel(). */
-	if (!ret && cmpxchg_release(&call->opened->channel, NULL, channel))
-		ret = -EEXIST;
-	if (ret)
-		vgpu_channel_close(channel);
+		smp_store_release(&channel->made, true); /* pairs with vgpu_is_made() */
+	else if (!channel->announced)
+		WRITE_ONCE(channel->asked, false);
 	return ret;
+}
+
+static bool vgpu_is_made(struct vgpu_channel *channel)
+{
+	return smp_load_acquire(&channel->made); /* pairs with vgpu_ioctl_channel() */
 }
 
 static int vgpu_ioctl_kick(const struct vgpu_call *call, void *arg)
@@ -214,31 +190,39 @@ static int vgpu_ioctl_wait(const struct vgpu_call *call, void *arg)
 {
 	struct vgpu_channel *channel = call->channel;
 	struct vgpu_ioc_wait *wait = arg;
-	unsigned long jiffies_left = msecs_to_jiffies(wait->timeout_ms);
-	bool lost = false;
+	int ret = 0;
 	long left;
 
 	/* One tick more: the present one has begun. */
 	left = wait_event_freezable_timeout(channel->wait,
 					    atomic_read(&channel->wakes) != wait->events ||
-					    (lost = vgpu_channel_lost(channel)),
-					    jiffies_left + 1);
-	if (left < 0)
-		return left;
-	if (lost)
-		return READ_ONCE(channel->vgpu->state) == VGPU_RUNNING ? -EIO : -ENODEV;
+					    (ret = vgpu_channel_error(channel)),
+					    msecs_to_jiffies(wait->timeout_ms) + 1);
+	if (left < 0 || ret)
+		return left < 0 ? left : ret;
+	if (!left)
+		return -ETIMEDOUT;
 	wait->events = atomic_read(&channel->wakes);
 	atomic_set(&channel->waited, wait->events);
-	return left ? vgpu_answer(call, wait) : -ETIMEDOUT;
+	return vgpu_answer(call, wait);
 }
 
-/* The caller's reference of @mem is gone afterwards. */
-static int vgpu_add_buffer(const struct vgpu_call *call, struct vgpu_ioc_buffer *request,
-			   struct vgpu_mem *mem)
+static int vgpu_add_buffer(const struct vgpu_call *call, struct vgpu_ioc_buffer *request)
 {
 	struct vgpu_channel *channel = call->channel;
+	struct vgpu_mem *mem;
 	int ret;
 
+	if (!request->bytes || !PAGE_ALIGNED(request->bytes | request->address) ||
+	    request->bytes > VGPU_BUFFER_MAX_BYTES || request->mmap_offset || request->buffer ||
+	    request->mbz || request->address + request->bytes < request->address)
+		return -EINVAL;
+	ret = vgpu_channel_error(channel);
+	if (!ret)
+		ret = vgpu_user_pace_command(channel->user);
+	if (ret)
+		return ret;
+	mem = vgpu_mem_make(channel, request->address, request->bytes);
 	if (IS_ERR(mem))
 		return PTR_ERR(mem);
 	ret = vgpu_buffer_number(channel, &request->buffer);
@@ -246,52 +230,27 @@ static int vgpu_add_buffer(const struct vgpu_call *call, struct vgpu_ioc_buffer 
 		vgpu_mem_release(mem);
 		return ret;
 	}
-	if (!mem->owner)
+	if (!request->address)
 		request->mmap_offset = (u64)request->buffer << PAGE_SHIFT;
 	/* Before anybody can know the buffer: a fault leaves nothing behind. */
-	if (vgpu_answer(call, request)) {
-		vgpu_buffer_forget(channel, request->buffer);
-		vgpu_mem_release(mem);
-		return -EFAULT;
-	}
-	return vgpu_buffer_add(channel, mem, request->buffer);
-}
-
-static int vgpu_may_add_buffer(const struct vgpu_call *call, const struct vgpu_ioc_buffer *request)
-{
-	if (!request->bytes || !PAGE_ALIGNED(request->bytes) ||
-	    request->bytes > VGPU_BUFFER_MAX_BYTES || request->mmap_offset || request->buffer ||
-	    request->mbz)
-		return -EINVAL;
-	if (vgpu_channel_lost(call->channel))
-		return READ_ONCE(call->channel->vgpu->state) == VGPU_RUNNING ? -EIO : -ENODEV;
-	return vgpu_user_pace_command(call->channel->user);
+	if (!vgpu_answer(call, request))
+		return vgpu_buffer_add(channel, mem, request->buffer);
+	vgpu_buffer_forget(channel, request->buffer, mem);
+	return -EFAULT;
 }
 
 static int vgpu_ioctl_buffer_alloc(const struct vgpu_call *call, void *arg)
 {
 	struct vgpu_ioc_buffer *request = arg;
-	int ret = request->address ? -EINVAL : vgpu_may_add_buffer(call, request);
 
-	if (ret)
-		return ret;
-	return vgpu_add_buffer(call, request, vgpu_mem_alloc(call->channel->vgpu,
-							     call->channel->user, request->bytes));
+	return request->address ? -EINVAL : vgpu_add_buffer(call, request);
 }
 
 static int vgpu_ioctl_buffer_pin(const struct vgpu_call *call, void *arg)
 {
 	struct vgpu_ioc_buffer *request = arg;
-	int ret;
 
-	if (!PAGE_ALIGNED(request->address) || request->address + request->bytes < request->address)
-		return -EINVAL;
-	ret = vgpu_may_add_buffer(call, request);
-	if (ret)
-		return ret;
-	return vgpu_add_buffer(call, request,
-			       vgpu_mem_pin(call->channel->vgpu, call->channel->user,
-					    request->address, request->bytes));
+	return request->address ? vgpu_add_buffer(call, request) : -EFAULT;
 }
 
 static int vgpu_ioctl_buffer_free(const struct vgpu_call *call, void *arg)
@@ -343,12 +302,12 @@ static int vgpu_run_ioctl(const struct vgpu_call *call, unsigned int nr)
 static long vgpu_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct vgpu_call call = {
-		.file = file,
-		.opened = file->private_data,
+		.channel = file->private_data,
 		.to = (void __user *)arg,
 		.room = _IOC_SIZE(cmd),
 	};
 	unsigned int nr = _IOC_NR(cmd);
+	bool made = vgpu_is_made(call.channel);
 	int ret;
 
 	if (_IOC_TYPE(cmd) != VGPU_IOC_TYPE || nr >= ARRAY_SIZE(vgpu_ioctls))
@@ -358,14 +317,13 @@ static long vgpu_file_ioctl(struct file *file, unsigned int cmd, unsigned long a
 	if (!vgpu_ioctls[nr].run || _IOC_DIR(cmd) != _IOC_DIR(vgpu_ioctls[nr].cmd) ||
 	    call.room < call.known)
 		return -ENOTTY;
-	if (current->mm != call.opened->mm)
+	if (current->mm != call.channel->mm)
 		return -EBADF;
-	call.channel = vgpu_file_channel(call.opened);
-	if (!call.channel && !vgpu_ioctls[nr].without_channel)
+	if (!made && !vgpu_ioctls[nr].without_channel)
 		return -ENOTCONN;
 	ret = vgpu_run_ioctl(&call, nr);
 	/* A reset that begins now ends the channel as one a moment ago has done. */
-	if (ret == -EAGAIN && call.channel)
+	if (ret == -EAGAIN && made)
 		return -EIO;
 	return ret == -ENXIO ? -ENODEV : ret;
 }
@@ -374,16 +332,15 @@ static long vgpu_file_ioctl(struct file *file, unsigned int cmd, unsigned long a
 
 static int vgpu_file_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	struct vgpu_file *opened = file->private_data;
-	struct vgpu_channel *channel = vgpu_file_channel(opened);
+	struct vgpu_channel *channel = file->private_data;
 	struct vgpu_mem *mem;
 	int ret;
 
-	if (current->mm != opened->mm)
+	if (current->mm != channel->mm)
 		return -EBADF;
-	if (!channel)
+	if (!vgpu_is_made(channel))
 		return -ENOTCONN;
-	mem = vma->vm_pgoff ? vgpu_buffer_mem(channel, vma->vm_pgoff) : vgpu_channel_area(channel);
+	mem = vgpu_buffer_mem(channel, vma->vm_pgoff);
 	if (!mem)
 		return vma->vm_pgoff ? -EINVAL : -EIO;
 	ret = vgpu_mem_mmap(mem, vma);
@@ -393,16 +350,15 @@ static int vgpu_file_mmap(struct file *file, struct vm_area_struct *vma)
 
 static __poll_t vgpu_file_poll(struct file *file, poll_table *table)
 {
-	struct vgpu_file *opened = file->private_data;
-	struct vgpu_channel *channel = vgpu_file_channel(opened);
+	struct vgpu_channel *channel = file->private_data;
 	__poll_t events = 0;
 
-	if (current->mm != opened->mm || !channel)
+	if (current->mm != channel->mm || !vgpu_is_made(channel))
 		return EPOLLERR;
 	poll_wait(file, &channel->wait, table);
 	if (atomic_read(&channel->wakes) != atomic_read(&channel->waited))
 		events |= EPOLLIN | EPOLLRDNORM;
-	if (vgpu_channel_lost(channel))
+	if (vgpu_channel_error(channel))
 		events |= EPOLLHUP | EPOLLERR;
 	return events;
 }

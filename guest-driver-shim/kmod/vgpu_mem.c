@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory shared with the host: who holds it for how long, and how user space sees it.
+ * Memory shared with the host: where its pages come from, and how long the device has addresses.
  *
  * The host and user processes write the same pages at the same time, so they can't be synchronised:
- * DMA has to be coherent, as on x86 (Kconfig). Where the device reaches pages as they are, memory is
+ * DMA has to be coherent, as on x86 (Kconfig). Where the device reaches pages as they are memory is
  * made of ordinary pages, and only their addresses for the device end with the binding. Elsewhere
  * (bounce buffers, confidential guests) it comes from the DMA API; when the driver is unbound,
  * ordinary pages with the same bytes take its place.
  */
 #include <linux/dma-mapping.h>
 #include <linux/highmem.h>
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -17,19 +18,17 @@
 
 #include "vgpu.h"
 
-/* Largest piece that is asked for. */
-#define VGPU_PIECE_MAX_BYTES SZ_2M
-/* So many pages are pinned or freed between two looks at who else wants the processor. */
-#define VGPU_PAGES_AT_ONCE 512
+/* The largest piece that is asked for; so many pages are pinned or freed at once. */
+#define VGPU_PIECE_ORDER 9
+/* A piece of the DMA API's memory. */
+#define VGPU_DMA_PIECE_BYTES SZ_64K
 #define VGPU_LIST_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
-/* So many addresses for the device are made or ended at once, without being preempted. */
-#define VGPU_MAP_PIECES 64
-/* The host maps each piece by itself, and may have few mappings. */
-#define VGPU_PINNED_PIECES 8192
 
-/*
- * May pages of our own be mapped for good, or has their memory to come from the DMA API? The latter
- * holds for bounce buffers, so for confidential guests.
+/**
+ * vgpu_mem_is_direct() - does the device reach pages of our own for good?
+ * @dev: the function
+ *
+ * Return: false: memory has to come from the DMA API (bounce buffers, confidential guests).
  */
 bool vgpu_mem_is_direct(struct device *dev)
 {
@@ -48,107 +47,164 @@ bool vgpu_mem_is_direct(struct device *dev)
 	return direct;
 }
 
-static void vgpu_mem_free(struct kref *ref);
-
-void vgpu_mem_put(struct vgpu_mem *mem)
-{
-	kref_put(&mem->ref, vgpu_mem_free);
-}
-
 /* ---- Addresses for the device ---- */
 
-/* While the device is in use: the list has a reference from now on. */
 static void vgpu_mem_link(struct vgpu_mem *mem)
 {
-	spin_lock(&mem->vgpu->mem_lock);
-	if (list_empty(&mem->link)) {
-		list_add(&mem->link, &mem->vgpu->mems);
-		kref_get(&mem->ref);
-	}
-	spin_unlock(&mem->vgpu->mem_lock);
+	struct vgpu_dev *vgpu = mem->channel->vgpu;
+
+	spin_lock(&vgpu->mem_lock);
+	list_add(&mem->link, &vgpu->mems);
+	spin_unlock(&vgpu->mem_lock);
 }
 
-/* Is the list's reference the caller's now? */
-static bool vgpu_mem_unlink(struct vgpu_mem *mem)
+/**
+ * vgpu_mem_map() - give the device addresses of memory, if it has none
+ * @mem: the memory
+ *
+ * Inside vgpu_enter(), which removal waits for before it ends all addresses.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int vgpu_mem_map(struct vgpu_mem *mem)
 {
-	bool linked;
-
-	spin_lock(&mem->vgpu->mem_lock);
-	linked = !list_empty(&mem->link);
-	list_del_init(&mem->link);
-	spin_unlock(&mem->vgpu->mem_lock);
-	return linked;
-}
-
-static int vgpu_mem_map_some(struct vgpu_mem *mem)
-{
-	struct device *dev = &mem->vgpu->pdev->dev;
-	unsigned int end = min(mem->mapped + VGPU_MAP_PIECES, mem->piece_count);
-
-	for (; mem->mapped < end; mem->mapped++) {
-		struct vgpu_piece *piece = &mem->pieces[mem->mapped];
-
-		piece->dma = dma_map_page_attrs(dev, piece->page, 0, piece->bytes,
-						DMA_BIDIRECTIONAL,
-						DMA_ATTR_SKIP_CPU_SYNC | DMA_ATTR_NO_WARN);
-		if (dma_mapping_error(dev, piece->dma))
-			return -ENOMEM;
-	}
+	if (!list_empty(&mem->link))
+		return 0;
+	if (dma_map_sgtable(&mem->channel->vgpu->pdev->dev, &mem->sgt, DMA_BIDIRECTIONAL,
+			    DMA_ATTR_SKIP_CPU_SYNC | DMA_ATTR_NO_WARN))
+		return -ENOMEM;
+	vgpu_mem_link(mem);
 	return 0;
 }
 
-/* With vgpu_dev.direct. 0, or -ENOMEM, -EINTR and as vgpu_enter(); then some pieces may have addresses. */
-static int vgpu_mem_map(struct vgpu_mem *mem)
-{
-	struct vgpu_dev *vgpu = mem->vgpu;
-	int ret = 0;
-
-	while (!ret && mem->mapped < mem->piece_count) {
-		if (fatal_signal_pending(current))
-			return -EINTR;
-		ret = vgpu_enter(vgpu);
-		if (ret)
-			return ret;
-		vgpu_mem_link(mem);
-		ret = vgpu_mem_map_some(mem);
-		vgpu_leave(vgpu);
-		cond_resched();
-	}
-	return ret;
-}
-
-static void vgpu_mem_unmap_some(struct vgpu_mem *mem)
-{
-	unsigned int left = mem->mapped - min(mem->mapped, VGPU_MAP_PIECES);
-
-	while (mem->mapped > left) {
-		struct vgpu_piece *piece = &mem->pieces[--mem->mapped];
-
-		dma_unmap_page_attrs(&mem->vgpu->pdev->dev, piece->dma, piece->bytes,
-				     DMA_BIDIRECTIONAL, DMA_ATTR_SKIP_CPU_SYNC);
-	}
-}
-
-/* The host does not use it any more. From VGPU_GONE on removal does this. */
+/* With vgpu_dev.direct. */
 static void vgpu_mem_unmap(struct vgpu_mem *mem)
 {
-	struct vgpu_dev *vgpu = mem->vgpu;
-	bool gone, more = true;
-
-	while (more) {
-		read_lock(&vgpu->access_lock);
-		gone = vgpu->state == VGPU_GONE;
-		if (!gone)
-			vgpu_mem_unmap_some(mem);
-		more = !gone && mem->mapped;
-		read_unlock(&vgpu->access_lock);
-		cond_resched();
-	}
-	if (!gone && vgpu_mem_unlink(mem))
-		vgpu_mem_put(mem);
+	lockdep_assert_held(&mem->channel->vgpu->mem_lock);
+	if (list_empty(&mem->link))
+		return;
+	list_del_init(&mem->link);
+	dma_unmap_sgtable(&mem->channel->vgpu->pdev->dev, &mem->sgt, DMA_BIDIRECTIONAL,
+			  DMA_ATTR_SKIP_CPU_SYNC);
 }
 
-/* ---- Pages ---- */
+/**
+ * vgpu_mem_release() - the host has let go of memory, or never had it
+ * @mem: the memory; the channel's reference is given up
+ */
+void vgpu_mem_release(struct vgpu_mem *mem)
+{
+	struct vgpu_dev *vgpu = mem->channel->vgpu;
+
+	if (vgpu->direct) {
+		spin_lock(&vgpu->mem_lock);
+		vgpu_mem_unmap(mem);
+		spin_unlock(&vgpu->mem_lock);
+	}
+	atomic64_sub(mem->bytes, &vgpu->bytes);
+	vgpu_mem_put(mem);
+}
+
+/* ---- Memory of the DMA API, with @binding held ---- */
+
+static void vgpu_mem_free_dma(struct vgpu_mem *mem)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+
+	for_each_sgtable_sg(&mem->sgt, sg, i)
+		if (sg_page(sg))
+			dma_free_pages(&mem->channel->vgpu->pdev->dev, sg->length, sg_page(sg),
+				       sg_dma_address(sg), DMA_BIDIRECTIONAL);
+}
+
+static bool vgpu_mem_add_dma(struct vgpu_mem *mem, struct scatterlist *sg, size_t bytes)
+{
+	struct vgpu_dev *vgpu = mem->channel->vgpu;
+	struct page *page;
+	dma_addr_t dma;
+	size_t at;
+
+	if (READ_ONCE(vgpu->state) != VGPU_RUNNING)
+		return false;
+	page = dma_alloc_pages(&vgpu->pdev->dev, bytes, &dma, DMA_BIDIRECTIONAL, VGPU_GFP);
+	if (!page)
+		return false;
+	sg_set_page(sg, page, bytes, 0);
+	sg_dma_address(sg) = dma;
+	sg_dma_len(sg) = bytes;
+	for (at = 0; at < bytes; at += PAGE_SIZE)
+		mem->pages[mem->page_count++] = page++;
+	if (list_empty(&mem->link))
+		vgpu_mem_link(mem);
+	return true;
+}
+
+/*
+ * Takes it off the list. What removal has left there, as the device would not let go of it, nobody
+ * can give back any more.
+ */
+static void vgpu_mem_give_dma(struct vgpu_mem *mem)
+{
+	struct vgpu_dev *vgpu = mem->channel->vgpu;
+	bool linked;
+
+	spin_lock(&vgpu->mem_lock);
+	linked = !list_empty(&mem->link);
+	list_del_init(&mem->link);
+	spin_unlock(&vgpu->mem_lock);
+	if (linked && vgpu->state != VGPU_GONE)
+		vgpu_mem_free_dma(mem);
+	if (linked)
+		mem->page_count = 0;
+}
+
+/*
+ * The driver is unbound. What is touched next are the copies; one that there is no memory for is
+ * missing. Who has it mapped has its file open.
+ */
+static void vgpu_mem_leave_dma(struct vgpu_mem *mem)
+{
+	unsigned long i;
+
+	if (mem->channel->file_mapping)
+		unmap_mapping_range(mem->channel->file_mapping, (loff_t)mem->cookie << PAGE_SHIFT,
+				    mem->bytes, 1);
+	for (i = 0; i < mem->page_count; i++) {
+		struct page *page = alloc_page(GFP_KERNEL | __GFP_NOWARN);
+
+		if (page)
+			copy_highpage(page, mem->pages[i]);
+		mem->pages[i] = page;
+		cond_resched();
+	}
+	vgpu_mem_free_dma(mem);
+}
+
+/**
+ * vgpu_mems_detach() - the driver is unbound: ends all addresses, and all memory of the DMA API
+ * @vgpu: nobody enters any more; without vgpu_dev.direct @binding is held for writing
+ */
+void vgpu_mems_detach(struct vgpu_dev *vgpu)
+{
+	struct vgpu_mem *mem;
+
+	spin_lock(&vgpu->mem_lock);
+	while ((mem = list_first_entry_or_null(&vgpu->mems, struct vgpu_mem, link))) {
+		if (vgpu->direct) {
+			vgpu_mem_unmap(mem);
+			cond_resched_lock(&vgpu->mem_lock);
+			continue;
+		}
+		list_del_init(&mem->link);
+		spin_unlock(&vgpu->mem_lock);
+		vgpu_mem_leave_dma(mem);
+		spin_lock(&vgpu->mem_lock);
+	}
+	spin_unlock(&vgpu->mem_lock);
+}
+
+/* ---- The end ---- */
 
 static void vgpu_mem_free_pages(struct vgpu_mem *mem)
 {
@@ -163,322 +219,185 @@ static void vgpu_mem_free_pages(struct vgpu_mem *mem)
 	for (i = 0; i < mem->page_count; i++) {
 		if (mem->pages[i])
 			__free_page(mem->pages[i]);
-		if (i % VGPU_PAGES_AT_ONCE == 0)
+		if (!(i % BIT(VGPU_PIECE_ORDER)))
 			cond_resched();
 	}
-}
-
-static void vgpu_mem_free_dma(struct vgpu_mem *mem)
-{
-	while (mem->mapped) {
-		struct vgpu_piece *piece = &mem->pieces[--mem->mapped];
-
-		dma_free_noncontiguous(&mem->vgpu->pdev->dev, piece->bytes, piece->sgt,
-				       DMA_BIDIRECTIONAL);
-	}
-}
-
-/*
- * Without vgpu_dev.direct the list has no reference: who frees memory takes it off, under @binding.
- * What removal has left there, as the device would not let go of it, nobody can give back any more.
- */
-static void vgpu_mem_give_dma(struct vgpu_mem *mem)
-{
-	struct vgpu_dev *vgpu = mem->vgpu;
-
-	down_read(&vgpu->binding);
-	if (vgpu_mem_unlink(mem)) {
-		if (vgpu->state != VGPU_GONE)
-			vgpu_mem_free_dma(mem);
-		mem->page_count = 0;
-	}
-	up_read(&vgpu->binding);
 }
 
 static void vgpu_mem_free(struct kref *ref)
 {
 	struct vgpu_mem *mem = container_of(ref, struct vgpu_mem, ref);
 
-	if (!mem->vgpu->direct)
+	if (!mem->channel->vgpu->direct) {
+		down_read(&mem->channel->vgpu->binding);
 		vgpu_mem_give_dma(mem);
+		up_read(&mem->channel->vgpu->binding);
+	}
 	vgpu_mem_free_pages(mem);
-	kvfree(mem->pieces);
+	sg_free_table(&mem->sgt);
 	kvfree(mem->pages);
-	vgpu_user_uncharge(mem->user, mem->bytes);
+	vgpu_user_uncharge(mem->channel->user, mem->bytes);
+	vgpu_channel_put(mem->channel);
 	kfree(mem);
 }
 
-/* The host has let go of it, or never had it: gives up the channel's reference. */
-void vgpu_mem_release(struct vgpu_mem *mem)
+/**
+ * vgpu_mem_put() - give up a reference
+ * @mem: the memory
+ */
+void vgpu_mem_put(struct vgpu_mem *mem)
 {
-	if (mem->vgpu->direct)
-		vgpu_mem_unmap(mem);
-	vgpu_mem_put(mem);
+	kref_put(&mem->ref, vgpu_mem_free);
 }
 
-/* ---- Making it ---- */
+/* ---- The beginning ---- */
 
-/* Charged to @user; the pages come next. */
-static struct vgpu_mem *vgpu_mem_new(struct vgpu_dev *vgpu, struct vgpu_user *user, u64 bytes)
+/* 0, or why a thread that makes memory does not go on. */
+static int vgpu_mem_interrupted(struct vgpu_mem *mem)
 {
-	unsigned long pages = bytes >> PAGE_SHIFT;
+	cond_resched();
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	return READ_ONCE(mem->channel->vgpu->state) == VGPU_RUNNING ? 0 : -EAGAIN;
+}
+
+static int vgpu_mem_fill_dma(struct vgpu_mem *mem)
+{
+	u64 left = mem->bytes, pieces = DIV_ROUND_UP(left, VGPU_DMA_PIECE_BYTES);
+	struct scatterlist *sg;
+	unsigned int i;
+
+	if (pieces > VGPU_MAX_PIECES || sg_alloc_table(&mem->sgt, pieces, VGPU_LIST_GFP))
+		return -ENOMEM;
+	for_each_sgtable_sg(&mem->sgt, sg, i) {
+		size_t bytes = min_t(u64, left, VGPU_DMA_PIECE_BYTES);
+		int ret = vgpu_mem_interrupted(mem);
+
+		if (ret)
+			return ret;
+		down_read(&mem->channel->vgpu->binding);
+		if (!vgpu_mem_add_dma(mem, sg, bytes))
+			ret = -ENOMEM;
+		up_read(&mem->channel->vgpu->binding);
+		if (ret)
+			return ret;
+		left -= bytes;
+	}
+	return 0;
+}
+
+/* What does not exist now in that size is not asked for again. */
+static int vgpu_mem_fill(struct vgpu_mem *mem)
+{
+	int order = VGPU_PIECE_ORDER, i, ret;
+	unsigned long left = mem->bytes >> PAGE_SHIFT;
+
+	for (; left; left -= BIT(order)) {
+		struct page *page = NULL;
+
+		order = min_t(int, order, ilog2(left));
+		while (!page && order >= 0) {
+			ret = vgpu_mem_interrupted(mem);
+			if (ret)
+				return ret;
+			page = alloc_pages(VGPU_GFP, order);
+			order -= !page;
+		}
+		if (!page)
+			return -ENOMEM;
+		split_page(page, order);
+		for (i = 0; i < BIT(order); i++)
+			mem->pages[mem->page_count++] = page + i;
+	}
+	return 0;
+}
+
+static int vgpu_mem_pin(struct vgpu_mem *mem, u64 address)
+{
+	unsigned long pages = mem->bytes >> PAGE_SHIFT;
+	int got, ret;
+
+	mem->owner = current->mm;
+	mmgrab(mem->owner);
+	for (; mem->page_count < pages; mem->page_count += got) {
+		ret = vgpu_mem_interrupted(mem);
+		if (ret)
+			return ret;
+		got = pin_user_pages_fast(address + (mem->page_count << PAGE_SHIFT),
+					  min(pages - mem->page_count, BIT(VGPU_PIECE_ORDER)),
+					  FOLL_WRITE | FOLL_LONGTERM,
+					  mem->pages + mem->page_count);
+		if (got <= 0)
+			return got ? got : -EFAULT;
+		atomic64_add(got, &mem->owner->pinned_vm);
+	}
+	return 0;
+}
+
+/* Ordinary pages as the fewest pieces. */
+static int vgpu_mem_make_pieces(struct vgpu_mem *mem)
+{
+	unsigned long i, pieces = 1;
+
+	for (i = 1; i < mem->page_count; i++)
+		pieces += page_to_pfn(mem->pages[i]) != page_to_pfn(mem->pages[i - 1]) + 1;
+	if (pieces > VGPU_MAX_PIECES)
+		return mem->owner ? -E2BIG : -ENOMEM;
+	return sg_alloc_table_from_pages(&mem->sgt, mem->pages, mem->page_count, 0, mem->bytes,
+					 VGPU_LIST_GFP);
+}
+
+static int vgpu_mem_take_pages(struct vgpu_mem *mem, u64 address)
+{
+	int ret;
+
+	mem->pages = kvcalloc(mem->bytes >> PAGE_SHIFT, sizeof(*mem->pages), VGPU_LIST_GFP);
+	if (!mem->pages)
+		return -ENOMEM;
+	if (!mem->channel->vgpu->direct)
+		return address ? -EOPNOTSUPP : vgpu_mem_fill_dma(mem);
+	ret = address ? vgpu_mem_pin(mem, address) : vgpu_mem_fill(mem);
+	return ret ? ret : vgpu_mem_make_pieces(mem);
+}
+
+/**
+ * vgpu_mem_make() - memory for the host and user space
+ * @channel: whose it is, and who pays
+ * @address: of the current process's own memory, page aligned; 0: fresh pages, zeroed
+ * @bytes: page aligned
+ *
+ * Return: the memory with one reference, for vgpu_mem_release(), or -ENOMEM (a limit, or there is
+ * none left), -EINTR, -ERESTARTSYS, -EAGAIN (the device is not running). With @address also
+ * -EOPNOTSUPP (the device can't reach it), -EFAULT (not the process's own), -E2BIG (too many
+ * pieces).
+ */
+struct vgpu_mem *vgpu_mem_make(struct vgpu_channel *channel, u64 address, u64 bytes)
+{
 	struct vgpu_mem *mem;
-	int ret = vgpu_user_charge(user, bytes);
+	int ret = vgpu_user_charge(channel->user, bytes);
 
 	if (ret)
 		return ERR_PTR(ret);
 	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
 	if (!mem) {
-		vgpu_user_uncharge(user, bytes);
+		vgpu_user_uncharge(channel->user, bytes);
 		return ERR_PTR(-ENOMEM);
 	}
 	kref_init(&mem->ref);
 	INIT_LIST_HEAD(&mem->link);
-	mem->vgpu = vgpu;
-	mem->user = user;
+	kref_get(&channel->ref);
+	mem->channel = channel;
 	mem->bytes = bytes;
-	mem->pages = kvcalloc(pages, sizeof(*mem->pages), VGPU_LIST_GFP);
-	mem->pieces = kvcalloc(min_t(unsigned long, pages, VGPU_MAX_SEGMENTS),
-			       sizeof(*mem->pieces), VGPU_LIST_GFP);
-	if (mem->pages && mem->pieces)
-		return mem;
-	vgpu_mem_put(mem);
-	return ERR_PTR(-ENOMEM);
-}
-
-static bool vgpu_piece_alloc(struct vgpu_piece *piece)
-{
-	piece->page = alloc_pages(VGPU_GFP, get_order(piece->bytes));
-	if (piece->page)
-		split_page(piece->page, get_order(piece->bytes));
-	return piece->page;
-}
-
-static bool vgpu_piece_alloc_dma(struct vgpu_mem *mem, struct vgpu_piece *piece)
-{
-	struct vgpu_dev *vgpu = mem->vgpu;
-	bool made = false;
-
-	down_read(&vgpu->binding);
-	if (vgpu->state == VGPU_RUNNING) {
-		piece->sgt = dma_alloc_noncontiguous(&vgpu->pdev->dev, piece->bytes,
-						     DMA_BIDIRECTIONAL, VGPU_GFP, 0);
-		made = piece->sgt;
-	}
-	if (made) {
-		piece->dma = sg_dma_address(piece->sgt->sgl);
-		mem->mapped++;
-		spin_lock(&vgpu->mem_lock);
-		if (list_empty(&mem->link))
-			list_add(&mem->link, &vgpu->mems);
-		spin_unlock(&vgpu->mem_lock);
-	}
-	up_read(&vgpu->binding);
-	return made;
-}
-
-static void vgpu_mem_take_pages(struct vgpu_mem *mem, struct vgpu_piece *piece)
-{
-	struct sg_page_iter at;
-	unsigned long i;
-
-	if (piece->sgt)
-		for_each_sgtable_page(piece->sgt, &at, 0)
-			mem->pages[mem->page_count++] = sg_page_iter_page(&at);
-	else
-		for (i = 0; i < piece->bytes >> PAGE_SHIFT; i++)
-			mem->pages[mem->page_count++] = piece->page + i;
-}
-
-static int vgpu_mem_fill(struct vgpu_mem *mem)
-{
-	size_t bytes = VGPU_PIECE_MAX_BYTES;
-	u64 left = mem->bytes;
-
-	while (left) {
-		struct vgpu_piece *piece = &mem->pieces[mem->piece_count];
-
-		if (fatal_signal_pending(current))
-			return -EINTR;
-		if (READ_ONCE(mem->vgpu->state) != VGPU_RUNNING)
-			return -EAGAIN;
-		if (mem->piece_count == VGPU_MAX_SEGMENTS || !bytes)
-			return -ENOMEM;
-		bytes = min_t(u64, rounddown_pow_of_two(left), bytes);
-		piece->bytes = bytes;
-		if (!(mem->vgpu->direct ? vgpu_piece_alloc(piece) :
-					  vgpu_piece_alloc_dma(mem, piece))) {
-			/* What does not exist now is not asked for again. */
-			bytes = bytes > PAGE_SIZE ? bytes / 2 : 0;
-			continue;
-		}
-		mem->piece_count++;
-		vgpu_mem_take_pages(mem, piece);
-		left -= bytes;
-		cond_resched();
-	}
-	return 0;
-}
-
-static int vgpu_mem_pin_pages(struct vgpu_mem *mem, u64 address)
-{
-	unsigned long pages = mem->bytes >> PAGE_SHIFT;
-
-	mem->owner = current->mm;
-	mmgrab(mem->owner);
-	while (mem->page_count < pages) {
-		int want = min_t(unsigned long, pages - mem->page_count, VGPU_PAGES_AT_ONCE);
-		int got;
-
-		if (fatal_signal_pending(current))
-			return -EINTR;
-		got = pin_user_pages_fast(address + (mem->page_count << PAGE_SHIFT), want,
-					  FOLL_WRITE | FOLL_LONGTERM,
-					  mem->pages + mem->page_count);
-		if (got <= 0)
-			return got ? got : -EFAULT;
-		mem->page_count += got;
-		atomic64_add(got, &mem->owner->pinned_vm);
-		cond_resched();
-	}
-	return 0;
-}
-
-/* The pages as the fewest pieces. */
-static int vgpu_mem_make_pieces(struct vgpu_mem *mem)
-{
-	unsigned long i;
-
-	for (i = 0; i < mem->page_count; i++) {
-		struct vgpu_piece *last = mem->pieces + mem->piece_count - 1;
-
-		if (i && page_to_pfn(mem->pages[i]) ==
-			 page_to_pfn(last->page) + (last->bytes >> PAGE_SHIFT)) {
-			last->bytes += PAGE_SIZE;
-			continue;
-		}
-		if (mem->piece_count == VGPU_PINNED_PIECES)
-			return -E2BIG;
-		last[1].page = mem->pages[i];
-		last[1].bytes = PAGE_SIZE;
-		mem->piece_count++;
-	}
-	return 0;
-}
-
-/**
- * vgpu_mem_alloc() - zeroed memory for the host and user space
- * @vgpu: the device that will access it
- * @user: who pays
- * @bytes: page aligned
- *
- * Return: the memory with one reference, for vgpu_mem_release(), or -ENOMEM (a limit, or there is
- * none left), -EINTR, -ERESTARTSYS, -EAGAIN and -ENODEV as vgpu_enter().
- */
-struct vgpu_mem *vgpu_mem_alloc(struct vgpu_dev *vgpu, struct vgpu_user *user, u64 bytes)
-{
-	struct vgpu_mem *mem = vgpu_mem_new(vgpu, user, bytes);
-	int ret;
-
-	if (IS_ERR(mem))
-		return mem;
-	ret = vgpu_user_begin_work(user);
+	/* Few threads of a user allocate at once, the others sleep. */
+	ret = down_killable(&channel->user->workers);
 	if (!ret) {
-		ret = vgpu_mem_fill(mem);
-		if (!ret && vgpu->direct)
-			ret = vgpu_mem_map(mem);
-		vgpu_user_end_work(user);
+		ret = vgpu_mem_take_pages(mem, address);
+		up(&channel->user->workers);
 	}
-	if (!ret)
-		return mem;
-	vgpu_mem_release(mem);
-	return ERR_PTR(ret);
-}
-
-/**
- * vgpu_mem_pin() - memory of the current process for the host
- * @vgpu: the device that will access it
- * @user: who pays
- * @address: page aligned
- * @bytes: page aligned
- *
- * Return: as vgpu_mem_alloc(), or -EOPNOTSUPP (the device can't reach it), -EFAULT (not the
- * process's own memory), -E2BIG (too many pieces).
- */
-struct vgpu_mem *vgpu_mem_pin(struct vgpu_dev *vgpu, struct vgpu_user *user, u64 address, u64 bytes)
-{
-	struct vgpu_mem *mem;
-	int ret;
-
-	if (!vgpu->direct)
-		return ERR_PTR(-EOPNOTSUPP);
-	mem = vgpu_mem_new(vgpu, user, bytes);
-	if (IS_ERR(mem))
-		return mem;
-	ret = vgpu_user_begin_work(user);
-	if (!ret) {
-		ret = vgpu_mem_pin_pages(mem, address);
-		if (!ret)
-			ret = vgpu_mem_make_pieces(mem);
-		if (!ret)
-			ret = vgpu_mem_map(mem);
-		vgpu_user_end_work(user);
-	}
-	if (!ret)
-		return mem;
-	vgpu_mem_release(mem);
-	return ERR_PTR(ret);
-}
-
-/* ---- The driver is unbound ---- */
-
-static void vgpu_mem_copy_pages(struct vgpu_mem *mem)
-{
-	unsigned long i;
-
-	for (i = 0; i < mem->page_count; i++) {
-		struct page *page = alloc_page(GFP_KERNEL | __GFP_NOWARN);
-
-		if (page)
-			copy_highpage(page, mem->pages[i]);
-		mem->pages[i] = page;
-		cond_resched();
-	}
-	vgpu_mem_free_dma(mem);
-}
-
-static struct vgpu_mem *vgpu_mems_take(struct vgpu_dev *vgpu)
-{
-	struct vgpu_mem *mem;
-
-	spin_lock(&vgpu->mem_lock);
-	mem = list_first_entry_or_null(&vgpu->mems, struct vgpu_mem, link);
-	if (mem)
-		list_del_init(&mem->link);
-	spin_unlock(&vgpu->mem_lock);
-	return mem;
-}
-
-/**
- * vgpu_mems_detach() - end what binds memory to the device
- * @vgpu: in VGPU_GONE; the device does not use memory any more, but for ordinary pages it may
- *
- * With vgpu_dev.direct the list's reference is ours now. Without it @binding is held for writing, and
- * whoever frees memory waits for that first.
- */
-void vgpu_mems_detach(struct vgpu_dev *vgpu)
-{
-	struct vgpu_mem *mem;
-
-	while ((mem = vgpu_mems_take(vgpu))) {
-		if (!vgpu->direct) {
-			vgpu_mem_copy_pages(mem);
-			continue;
-		}
-		while (mem->mapped) {
-			vgpu_mem_unmap_some(mem);
-			cond_resched();
-		}
+	if (ret) {
 		vgpu_mem_put(mem);
+		return ERR_PTR(ret);
 	}
+	atomic64_add(bytes, &channel->vgpu->bytes);
+	return mem;
 }

@@ -4,6 +4,8 @@
 
 #define SAMPLES 600
 #define CHANNELS 32
+#define BUFFERS 15
+#define BUFFER_BYTES (64 * MIB)
 #define PUTS 200 /* less than what the ring holds */
 
 static int by_value(const void *a, const void *b)
@@ -81,6 +83,69 @@ static double put_us(struct ring *ring)
 	return median(values, SAMPLES / 20);
 }
 
+/* A new buffer, mapped; every page is touched. */
+static void *buffer_make(int fd, uint64_t bytes, struct vgpu_ioc_buffer *buffer)
+{
+	char *at;
+
+	or_bail(buffer_alloc(fd, bytes, buffer), "buffer");
+	at = buffer_map(fd, buffer, bytes);
+	or_bail(at == MAP_FAILED ? errno : 0, "mmap");
+	for (size_t i = 0; i < bytes; i += PAGE)
+		at[i] = 1;
+	return at;
+}
+
+static double buffer_us(int fd)
+{
+	double values[BUFFERS];
+
+	for (size_t i = 0; i < BUFFERS; i++) {
+		struct vgpu_ioc_buffer buffer;
+		double start = now_s();
+		void *at = buffer_make(fd, BUFFER_BYTES, &buffer);
+
+		munmap(at, BUFFER_BYTES);
+		or_bail(buffer_free(fd, buffer.buffer), "free");
+		values[i] = (now_s() - start) * 1e6;
+	}
+	return median(values, BUFFERS);
+}
+
+/* Drivers that can't pin had the program's memory copied into a buffer and back. */
+static void register_by_copy(int fd, void *own)
+{
+	struct vgpu_ioc_buffer buffer;
+	void *at = buffer_make(fd, BUFFER_BYTES, &buffer);
+
+	memcpy(at, own, BUFFER_BYTES);
+	memcpy(own, at, BUFFER_BYTES);
+	munmap(at, BUFFER_BYTES);
+	or_bail(buffer_free(fd, buffer.buffer), "free");
+}
+
+static double register_us(int fd)
+{
+	void *own = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	double values[BUFFERS];
+
+	or_bail(own == MAP_FAILED ? errno : 0, "mmap");
+	for (size_t i = 0; i < BUFFERS; i++) {
+		struct vgpu_ioc_buffer buffer = { .address = (uintptr_t)own, .bytes = BUFFER_BYTES };
+		double start = now_s();
+
+		if (!ioctl(fd, VGPU_IOC_BUFFER_PIN, &buffer))
+			or_bail(buffer_free(fd, buffer.buffer), "free");
+		else if (errno == ENOTTY)
+			register_by_copy(fd, own);
+		else
+			or_bail(errno, "pin");
+		values[i] = (now_s() - start) * 1e6;
+	}
+	munmap(own, BUFFER_BYTES);
+	return median(values, BUFFERS);
+}
+
 static double channel_kib(void)
 {
 	struct ring rings[CHANNELS];
@@ -108,6 +173,8 @@ int main(void)
 	printf("launch, with doorbell (us)\t%.2f\n", doorbell);
 	printf("launch, wait, wake-up (us)\t%.2f\n", round_trip);
 	printf("launch, no doorbell (us)\t%.4f\n", put_us(&ring));
+	printf("64 MiB buffer, touched, freed (us)\t%.1f\n", buffer_us(ring.fd));
+	printf("64 MiB registered, unregistered (us)\t%.1f\n", register_us(ring.fd));
 	ring_close(&ring);
 	printf("memory per channel (KiB)\t%.1f\n", channel_kib());
 	return 0;

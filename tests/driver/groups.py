@@ -30,7 +30,7 @@ _IOMMU = ("-device", "intel-iommu,intremap=on,caching-mode=on")
 # Seconds each, in one guest; the last one ends its host.
 QUICK = Group(
     "quick", "what takes seconds, in one guest", Setup(kernel_arguments="slub_debug=FZP"),
-    (hostile_users.basic, hostile_users.abi, hostile_users.orphan, hostile_users.shares, hostile_users.pin_limit, *stuck_users.TESTS,
+    (hostile_users.basic, hostile_users.abi, hostile_users.pages, hostile_users.polls, hostile_users.orphan, hostile_users.shares, hostile_users.pin_limit, *stuck_users.TESTS,
      life_cycle.executor_dies, life_cycle.unbind, life_cycle.reset, life_cycle.remove_and_rescan, life_cycle.unplug,
      *bad_hosts.DEAD))
 
@@ -51,8 +51,8 @@ GROUPS = (
     Group("kexec", "another kernel starts in place of the guest's", Setup(memory_mib=768), life_cycle.KEXEC),
     Group("lies", "a host that lies", Setup(through=LyingHost), bad_hosts.LYING),
     Group("bounce", "all DMA through bounce buffers, as in confidential guests", Setup(kernel_arguments="swiotlb=force"),
-          (_data_path, life_cycle.unbind, life_cycle.reset)),
+          (_data_path, life_cycle.unbind, life_cycle.reset, life_cycle.reset_then_unbind)),
     Group("iommu", "an emulated IOMMU between the device and memory",
-          Setup(kernel_arguments="intel_iommu=on,strict", devices=_IOMMU), (_data_path, life_cycle.unbind, life_cycle.reset, hostile_users.pin_limit)),
+          Setup(kernel_arguments="intel_iommu=on,strict", devices=_IOMMU), (_data_path, hostile_users.pages, life_cycle.unbind, life_cycle.reset, life_cycle.reset_then_unbind, hostile_users.pin_limit)),
     Group("line", "no MSI: a line interrupt", Setup(kernel_arguments="pci=nomsi"), (_data_path, hostile_users.kick_flood)),
 )

@@ -12,6 +12,16 @@ def abi(bed):
     bed.tap("abi", timeout=200)
 
 
+def pages(bed):
+    """Buffers are ordinary memory, and memory of the program becomes a buffer."""
+    bed.tap("pages")
+
+
+def polls(bed):
+    """poll() has no side effects."""
+    bed.tap("polls")
+
+
 def orphan(bed):
     """A program is killed while another process has its file: what it had is given back at once."""
     bed.tap("orphan", "3")
@@ -37,6 +47,11 @@ def kick_flood(bed):
     bed.tap("kick_flood")
 
 
+def neighbours(bed):
+    """Threads of the lowest priority that allocate, beside another user."""
+    bed.tap("neighbours", uid=0, timeout=200)
+
+
 def wake_storm(bed):
     """A hundred thousand epoll entries."""
     bed.tap("wake_storm", timeout=200)
@@ -47,4 +62,4 @@ def works_on(bed):
     bed.tap("basic")
 
 
-TESTS = (basic, abi, orphan, shares, kick_flood, wake_storm, buffer_race, pin_limit, works_on)
+TESTS = (basic, abi, pages, polls, orphan, shares, kick_flood, neighbours, wake_storm, buffer_race, pin_limit, works_on)

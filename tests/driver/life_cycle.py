@@ -48,6 +48,19 @@ def reset(bed):
     _works_again(bed)
 
 
+def reset_then_unbind(bed):
+    """The driver is unbound while a program has memory mapped that its device has let go of before: the memory stays the program's own."""
+    address, held = bed.pci_address(), bed.program("pages", "keep")
+    held.wait_for_line("mapped", 60 * bed.patience)
+    bed.shell(f"echo 1 > /sys/bus/pci/devices/{address}/reset", timeout=30)
+    held.wait_for_line("lost", 60 * bed.patience)
+    _unbind(bed, address)
+    bed.shell("killall -USR1 pages")
+    held.passes(60 * bed.patience)
+    _bind(bed, address)
+    _works_again(bed)
+
+
 def executor_dies(bed):
     """The channel's executor is killed on the host."""
     held = _hold(bed)
@@ -200,7 +213,7 @@ def leaves_nothing(bed):
 
 
 # After a suspend the machine's own hot-plug events no longer arrive.
-TESTS = (executor_dies, unbind, reset, bus_mastering_off, remove_and_rescan, unplug, hibernate, suspend, leaves_nothing)
+TESTS = (executor_dies, unbind, reset, reset_then_unbind, bus_mastering_off, remove_and_rescan, unplug, hibernate, suspend, leaves_nothing)
 KEXEC = (kexec,)
 ERRORS = (bus_errors,)
 FAILED = (failed_recovery,)

@@ -75,24 +75,30 @@ fix_links() {
   done
 }
 
-# build_module SUITE: vgpu.ko for that kernel, at kernel/SUITE/vgpu.ko.
-build_module() {
-  local suite=$1 dir work release
-  dir=$(kernel_dir "$suite")
+# compile_module SUITE DIRECTORY [CFLAG...]: vgpu.ko for that kernel, in a directory of its own.
+compile_module() {
+  local suite=$1 work=$2 release
+  shift 2
   release=$(kernel_release "$suite")
-  work=$dir/kmod
   rm -rf "$work"
   mkdir -p "$work/include/uapi"
   cp "$repo"/guest-driver-shim/kmod/*.[ch] "$repo"/guest-driver-shim/kmod/Kbuild "$work/"
   cp "$repo"/guest-driver-shim/include/uapi/*.h "$work/include/uapi/"
   # The compiler is this machine's, not the one that built the kernel: options it does not know are switched off.
-  local options=(CC=gcc HOSTCC=gcc KCFLAGS=-Werror)
+  local options=(CC=gcc HOSTCC=gcc "KCFLAGS=-Werror $*")
   echo 'int x;' | gcc -fmin-function-alignment=16 -c -xc -o /dev/null - 2>/dev/null ||
     options+=(CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=)
-  make -C "$dir/build" M="$work" "${options[@]}" modules
-  cp "$work/vgpu.ko" "$dir/vgpu.ko"
-  case $(modinfo -F vermagic "$dir/vgpu.ko") in
+  make -C "$(kernel_dir "$suite")/build" M="$work" "${options[@]}" modules
+  case $(modinfo -F vermagic "$work/vgpu.ko") in
     "$release "*) ;;
     *) echo "vgpu.ko is not for $release" && return 1 ;;
   esac
+}
+
+# build_module SUITE: vgpu.ko for that kernel, at kernel/SUITE/vgpu.ko.
+build_module() {
+  local dir
+  dir=$(kernel_dir "$1")
+  compile_module "$1" "$dir/kmod"
+  cp "$dir/kmod/vgpu.ko" "$dir/vgpu.ko"
 }

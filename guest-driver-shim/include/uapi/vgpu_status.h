@@ -42,7 +42,7 @@ VGPU_ABI_AT(vgpu_status, channel, 0x100);
 
 /* Where it is in the control page, as of the last VGPU_CTRL_STATUS. */
 #define VGPU_CTRL_PAGE_STATUS 0x400u
-static_assert(VGPU_CTRL_PAGE_STATUS >= offsetof(struct vgpu_ctrl_page, reserved) &&
+static_assert(offsetof(struct vgpu_ctrl_page, reserved) <= VGPU_CTRL_PAGE_STATUS &&
 	      VGPU_CTRL_PAGE_STATUS + sizeof(struct vgpu_status) <= sizeof(struct vgpu_ctrl_page),
 	      "struct vgpu_status is inside of vgpu_ctrl_page.reserved");
 
