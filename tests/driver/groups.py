@@ -50,7 +50,8 @@ GROUPS = (
     Group("dead", "a host that dies", Setup(), bad_hosts.DEAD),
     Group("kexec", "another kernel starts in place of the guest's", Setup(memory_mib=768), life_cycle.KEXEC),
     Group("lies", "a host that lies", Setup(through=LyingHost), bad_hosts.LYING),
-    Group("bounce", "all DMA through bounce buffers, as in confidential guests", Setup(kernel_arguments="swiotlb=force"),
+    # What is freed is zeroed: memory that a program has mapped then is not its own any more.
+    Group("bounce", "all DMA through bounce buffers, as in confidential guests", Setup(kernel_arguments="swiotlb=force init_on_free=1"),
           (_data_path, life_cycle.unbind, life_cycle.reset, life_cycle.reset_then_unbind)),
     Group("iommu", "an emulated IOMMU between the device and memory",
           Setup(kernel_arguments="intel_iommu=on,strict", devices=_IOMMU), (_data_path, hostile_users.pages, life_cycle.unbind, life_cycle.reset, life_cycle.reset_then_unbind, hostile_users.pin_limit)),
