@@ -246,7 +246,8 @@ ConnectionLimiter::Client* ConnectionLimiter::OneOfWhoHasMost() {
   };
   Client* found = nullptr;
   for (Client& client : clients_) {
-    if (client.told_to_leave || client.place == nullptr || client.who.privileged || places_.held(client.who) < 2) continue;
+    if (client.told_to_leave || client.place == nullptr || client.who.privileged || places_.held(client.who) < 2)
+      continue;
     if (found == nullptr || order(client) > order(*found)) found = &client;
   }
   return found;
@@ -284,7 +285,8 @@ void ConnectionLimiter::Check() {
   const TimePoint now = Now();
   Client* const first_to_go = places_.full() ? FirstToGo() : nullptr;
   for (Client& client : clients_)
-    if (!client.told_to_leave && WhyLeave(rules_, client.stay, now, &client == first_to_go) != nullptr) TellToLeave(&client);
+    if (!client.told_to_leave && WhyLeave(rules_, client.stay, now, &client == first_to_go) != nullptr)
+      TellToLeave(&client);
   if (!clients_.empty()) CheckIn(places_.full() ? kRetryEvery : kCheckEvery);
 }
 

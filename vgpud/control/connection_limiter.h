@@ -7,7 +7,8 @@
 //
 // A request must arrive whole within a while, and its answer be taken within another, however slowly single bytes come
 // and go. When all places are taken, whoever has none gets one of the sharer who has most, and in time others get one
-// without a request: of the sharer who has most, the one that has been so for longest. When file descriptors run out nobody is let in for a while, instead of a busy loop. Main thread.
+// without a request: of the sharer who has most, the one that has been so for longest. When file descriptors run out
+// nobody is let in for a while, instead of a busy loop. Main thread.
 #pragma once
 
 #include <functional>

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 AUTHOR = "A Contributor <contributor@example.org>"
 # As much of a kernel's source as the series changes.
 TREE = {
