@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Initialisation and device queries: all answered from the block fetched at cuInit.
+// Initialisation and device queries, answered from what the VF says of itself, and its executor when it is opened.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -13,7 +13,7 @@ using vgpud::cuda::Driver;
 
 constexpr int kLastP2PAttribute = CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED;
 
-// The device, or the error in *error.
+// The device, which may have no channel, or the error in *error.
 Device* Find(CUdevice ordinal, bool arguments_ok, CUresult* error) {
   *error = Driver::Get().Ready();
   if (*error != CUDA_SUCCESS) return nullptr;
@@ -23,17 +23,25 @@ Device* Find(CUdevice ordinal, bool arguments_ok, CUresult* error) {
   return *error == CUDA_SUCCESS ? device : nullptr;
 }
 
+// The same with a channel.
+Device* FindOpen(CUdevice ordinal, bool arguments_ok, CUresult* error) {
+  Device* device = Find(ordinal, arguments_ok, error);
+  if (device != nullptr) *error = Driver::Get().OpenDevice(ordinal, &device);
+  return *error == CUDA_SUCCESS ? device : nullptr;
+}
+
+// One that can't even be asked has no name.
 CUresult Uuid(CUuuid_st* uuid, CUdevice ordinal) {
   CUresult error;
   Device* device = Find(ordinal, uuid != nullptr, &error);
   if (device == nullptr) return error;
-  memcpy(uuid->bytes, device->channel->transport().info().uuid, sizeof uuid->bytes);
+  memcpy(uuid->bytes, device->vf.uuid, sizeof uuid->bytes);
   return CUDA_SUCCESS;
 }
 
 CUresult TotalMemory(size_t* bytes, CUdevice ordinal) {
   CUresult error;
-  Device* device = Find(ordinal, bytes != nullptr, &error);
+  Device* device = FindOpen(ordinal, bytes != nullptr, &error);
   if (device == nullptr) return error;
   *bytes = device->info.total_memory;
   return CUDA_SUCCESS;
@@ -68,7 +76,7 @@ CU_API(cuDeviceGet)(CUdevice* out, int ordinal) {
 
 CU_API(cuDeviceGetName)(char* name, int bytes, CUdevice ordinal) {
   CUresult error;
-  Device* device = Find(ordinal, name != nullptr && bytes > 0, &error);
+  Device* device = FindOpen(ordinal, name != nullptr && bytes > 0, &error);
   if (device == nullptr) return error;
   snprintf(name, static_cast<size_t>(bytes), "%s", device->name.c_str());
   return CUDA_SUCCESS;
@@ -87,7 +95,7 @@ CU_API(cuDeviceTotalMem_v2)(size_t* bytes, CUdevice ordinal) { return TotalMemor
 
 CU_API(cuDeviceGetAttribute)(int* value, int attribute, CUdevice ordinal) {
   CUresult error;
-  Device* device = Find(ordinal, value != nullptr && attribute > 0 && attribute < CU_DEVICE_ATTRIBUTE_MAX, &error);
+  Device* device = FindOpen(ordinal, value != nullptr && attribute > 0 && attribute < CU_DEVICE_ATTRIBUTE_MAX, &error);
   if (device == nullptr) return error;
   *value = device->attribute(attribute);
   return CUDA_SUCCESS;
@@ -95,7 +103,7 @@ CU_API(cuDeviceGetAttribute)(int* value, int attribute, CUdevice ordinal) {
 
 CU_API(cuDeviceComputeCapability)(int* major, int* minor, CUdevice ordinal) {
   CUresult error;
-  Device* device = Find(ordinal, major != nullptr && minor != nullptr, &error);
+  Device* device = FindOpen(ordinal, major != nullptr && minor != nullptr, &error);
   if (device == nullptr) return error;
   *major = device->attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   *minor = device->attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
@@ -104,7 +112,7 @@ CU_API(cuDeviceComputeCapability)(int* major, int* minor, CUdevice ordinal) {
 
 CU_API(cuDeviceGetProperties)(CUdevprop_st* out, CUdevice ordinal) {
   CUresult error;
-  Device* device = Find(ordinal, out != nullptr, &error);
+  Device* device = FindOpen(ordinal, out != nullptr, &error);
   if (device == nullptr) return error;
   *out = {};
   out->maxThreadsPerBlock = device->attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
@@ -142,8 +150,8 @@ CU_API(cuDeviceGetByPCIBusId)(CUdevice* out, const char* text) {
     if (sscanf(text, "%x:%x", &bus, &slot) != 2) return CUDA_ERROR_INVALID_VALUE;
   }
   for (const auto& device : Driver::Get().devices()) {
-    const vgpu_ioc_info& info = device->channel->transport().info();
-    if (info.pci_domain == domain && info.pci_bus == bus && info.pci_device == slot) {
+    const vgpu_ioc_info& info = device->vf;
+    if (device->way != nullptr && info.pci_domain == domain && info.pci_bus == bus && info.pci_device == slot) {
       *out = device->ordinal;
       return CUDA_SUCCESS;
     }

@@ -18,10 +18,8 @@ constexpr unsigned kApiVersion = 13000;
 constexpr unsigned kKnownContextFlags = CU_CTX_FLAGS_MASK;
 
 Device* FindDevice(CUdevice ordinal, CUresult* error) {
-  *error = Driver::Get().Ready();
-  if (*error != CUDA_SUCCESS) return nullptr;
-  Device* device = Driver::Get().device(ordinal);
-  if (device == nullptr) *error = CUDA_ERROR_INVALID_DEVICE;
+  Device* device = nullptr;
+  *error = Driver::Get().OpenDevice(ordinal, &device);
   return device;
 }
 

@@ -63,6 +63,7 @@ CUresult CaptureCopy(const Place& place, const InCapture& capture, int to_type, 
   return capture.Add(place.current, CU_GRAPH_NODE_TYPE_MEMCPY, {std::move(submit), told});
 }
 CUdeviceptr AddressOf(const void* host) { return reinterpret_cast<CUdeviceptr>(host); }
+void* Pointer(CUdeviceptr host) { return reinterpret_cast<void*>(host); }
 
 CUresult PinnedCopy(const Place& place, uint32_t op, CUdeviceptr device_address, const PinnedSpan& host, uint64_t bytes,
                     Finish finish) {
@@ -88,6 +89,7 @@ CUresult ToDevice(const Place& place, CUdeviceptr to, const void* from, uint64_t
   }
   if (const CUresult error = PublishManaged(place.current)) return error;
   const PinnedSpan pinned = FindPinned(from, bytes);
+  from = Pointer(OfHost(AddressOf(from)));
   if (pinned.device == place.current.device) {
     return PinnedCopy(place, VGPU_OP_BUF_IN, to, pinned, bytes, finish);
   }
@@ -125,6 +127,7 @@ CUresult FromDevice(const Place& place, void* to, CUdeviceptr from, uint64_t byt
   }
   if (const CUresult error = PublishManaged(place.current)) return error;
   const PinnedSpan pinned = FindPinned(to, bytes);
+  to = Pointer(OfHost(AddressOf(to)));
   if (pinned.device == place.current.device) {
     return PinnedCopy(place, VGPU_OP_BUF_OUT, from, pinned, bytes, finish);
   }
@@ -184,7 +187,7 @@ CUresult OnHost(const Place& place, void* to, const void* from, uint64_t bytes) 
                        submit);
   }
   if (const CUresult error = SyncStream(place.current, place.stream)) return error;
-  memmove(to, from, bytes);
+  memmove(Pointer(OfHost(AddressOf(to))), Pointer(OfHost(AddressOf(from))), bytes);
   return CUDA_SUCCESS;
 }
 

@@ -30,9 +30,8 @@ struct Table {
 // ---- runtime interface: the primary context's handle, and module loading by fatbin ----
 
 CUresult GetPrimary(CUcontext* out, CUdevice ordinal) {
-  if (const CUresult error = Driver::Get().Ready()) return error;
-  Device* device = Driver::Get().device(ordinal);
-  if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  Device* device = nullptr;
+  if (const CUresult error = Driver::Get().OpenDevice(ordinal, &device)) return error;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *out = device->primary_handle;
   return CUDA_SUCCESS;
@@ -172,7 +171,7 @@ CUresult Integrity(uint32_t version, uint64_t unix_seconds, uint8_t* out) {
   input.unix_seconds = unix_seconds;
   for (const auto& device : Driver::Get().devices()) {
     HandshakeDevice d;
-    memcpy(d.uuid.data(), device->channel->transport().info().uuid, d.uuid.size());
+    memcpy(d.uuid.data(), device->vf.uuid, d.uuid.size());
     d.pci_domain = device->attribute(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID);
     d.pci_bus = device->attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID);
     d.pci_device = device->attribute(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID);

@@ -64,6 +64,14 @@ CUresult Free(CUdeviceptr address) {
   return IsHostBlock(address) ? CUDA_ERROR_INVALID_VALUE : FreeDevice(address);  // cuMemFreeHost is for that
 }
 
+// A block, and what kernels have of it at an address of their own.
+void NoteBoth(uint64_t begin, const HostBlock& block) REQUIRES(HostMutex()) {
+  HostBlocks()[begin] = block;
+  // What is at that address here is something else when it was imported.
+  if (!block.device->imports_memory)
+    HostBlocks()[block.other] = {block.device, {}, block.bytes, block.flags, HostBlock::Kind::kOfKernels, begin};
+}
+
 CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
   constexpr unsigned kKnown = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
   const Current current = CurrentContext();
@@ -83,6 +91,16 @@ CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
     *out = reinterpret_cast<void*>(shared);
   }
   if (status != CUDA_ERROR_NOT_SUPPORTED) return status;
+  Transport::Buffer buffer;
+  CUdeviceptr there = 0;
+  if (!AddressesAreFree() && current.device->shares_memory &&
+      AllocApart(current.device, bytes, &buffer, &there) == CUDA_SUCCESS) {
+    MutexLock lock(HostMutex());
+    NoteBoth(reinterpret_cast<uint64_t>(buffer.address),
+             {current.device, {}, bytes, flags, HostBlock::Kind::kShared, there});
+    *out = buffer.address;
+    return CUDA_SUCCESS;
+  }
   if (flags & CU_MEMHOSTALLOC_DEVICEMAP) {
     CUdeviceptr address = 0;
     if (const CUresult error = AllocManaged(current, &address, bytes)) return error;
@@ -91,7 +109,6 @@ CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
     *out = reinterpret_cast<void*>(address);
     return CUDA_SUCCESS;
   }
-  Transport::Buffer buffer;
   const int error = current.channel->transport().AllocBuffer((bytes + kPage - 1) & ~(kPage - 1), &buffer);
   if (error != 0) return error == EPIPE || error == ECONNRESET ? current.channel->Broken() : CUDA_ERROR_OUT_OF_MEMORY;
   MutexLock lock(HostMutex());
@@ -100,13 +117,24 @@ CUresult HostAlloc(void** out, size_t bytes, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
-// Lets kernels reach memory of the program's own, or memory that it has in common with others.
+// Lets kernels reach memory of the program's own, or memory that it has in common with others. Its pages are replaced
+// only where they can't be reached as they are.
 CUresult Reach(Device* device, uint64_t begin, uint64_t bytes, CUdeviceptr* there) {
   if (device->imports_memory) return ImportMemory(device, begin, bytes, there);
+  const CUresult pinned = PinShared(device, begin, bytes, there);
+  if (pinned != CUDA_ERROR_NOT_SUPPORTED) return pinned;
   const CUresult error = ShareRegistered(device, begin, bytes, there);
   if (error != CUDA_ERROR_INVALID_VALUE) return error;
   const CUresult imported = ImportMemory(device, begin, bytes, there);
   return imported == CUDA_ERROR_NOT_SUPPORTED ? CUDA_ERROR_INVALID_VALUE : imported;
+}
+
+// They do not use it any more.
+CUresult Unreach(Device* device, uint64_t begin, CUdeviceptr there) {
+  if (const CUresult error = UnshareRegistered(begin)) return error;
+  UnpinShared(device, there);
+  ForgetImported(begin);
+  return CUDA_SUCCESS;
 }
 
 // Lets kernels reach registered memory, and notes where; the memory is in a block of the program's own.
@@ -127,13 +155,15 @@ CUresult Share(uint64_t address, CUdeviceptr* out) {
   MutexLock lock(HostMutex());
   const auto it = HostBlocks().find(begin);
   if (it == HostBlocks().end()) {  // the program has unregistered it meanwhile
-    ForgetImported(begin);
+    Unreach(block.device, begin, there);
     return CUDA_ERROR_INVALID_VALUE;
   }
-  it->second.other = there;
-  // What is at that address here is something else when it was imported.
-  if (!block.device->imports_memory)
-    HostBlocks()[there] = {block.device, {}, block.bytes, block.flags, HostBlock::Kind::kOfKernels, begin};
+  if (it->second.other != 0) {  // or another thread has asked for the same
+    UnpinShared(block.device, there);
+    there = it->second.other;
+  }
+  block.other = there;
+  NoteBoth(begin, block);
   *out = there + (address - begin);
   return CUDA_SUCCESS;
 }
@@ -244,13 +274,14 @@ CU_API(cuMemFreeHost)(void* address) {
       return CUDA_ERROR_INVALID_VALUE;
     block = it->second;
     HostBlocks().erase(it);
+    HostBlocks().erase(block.other);
   }
   if (block.kind == HostBlock::Kind::kMapped) return FreeDevice(reinterpret_cast<CUdeviceptr>(address));
   Command command;
   command.op = VGPU_OP_CONTEXT_SYNC;
   block.device->channel->Call(command);
   if (block.kind == HostBlock::Kind::kShared) {
-    FreeShared(block.device, reinterpret_cast<uint64_t>(address));
+    FreeShared(block.device, block.other != 0 ? block.other : reinterpret_cast<uint64_t>(address));
   } else {
     block.device->channel->transport().FreeBuffer(block.buffer);
   }
@@ -284,9 +315,11 @@ CU_API(cuMemHostUnregister)(void* address) {
   Command command;
   command.op = VGPU_OP_CONTEXT_SYNC;
   block.device->channel->Call(command);
-  UnshareRegistered(reinterpret_cast<uint64_t>(address));
-  ForgetImported(reinterpret_cast<uint64_t>(address));
-  return CUDA_SUCCESS;
+  const CUresult error = Unreach(block.device, reinterpret_cast<uint64_t>(address), block.other);
+  if (error == CUDA_SUCCESS) return CUDA_SUCCESS;
+  MutexLock lock(HostMutex());
+  NoteBoth(reinterpret_cast<uint64_t>(address), block);  // it still is
+  return error;
 }
 
 CU_API(cuMemHostGetFlags)(unsigned* flags, void* address) {

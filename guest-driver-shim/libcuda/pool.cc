@@ -321,9 +321,8 @@ CUresult AttributeOf(CUmemoryPool handle, int attribute, void* value, bool set) 
 }
 
 CUresult Answer(CUmemoryPool* out, CUdevice ordinal, std::shared_ptr<MemoryPool> (*which)(Device*)) {
-  if (const CUresult error = Driver::Get().Ready()) return error;
-  Device* device = Driver::Get().device(ordinal);
-  if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  Device* device = nullptr;
+  if (const CUresult error = Driver::Get().OpenDevice(ordinal, &device)) return error;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *out = which(device)->handle;
   return CUDA_SUCCESS;
@@ -368,9 +367,8 @@ CU_API(cuDeviceGetDefaultMemPool)(CUmemoryPool* out, CUdevice device) { return A
 CU_API(cuDeviceGetMemPool)(CUmemoryPool* out, CUdevice device) { return Answer(out, device, CurrentPool); }
 
 CU_API(cuDeviceSetMemPool)(CUdevice ordinal, CUmemoryPool handle) {
-  if (const CUresult error = Driver::Get().Ready()) return error;
-  Device* device = Driver::Get().device(ordinal);
-  if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  Device* device = nullptr;
+  if (const CUresult error = Driver::Get().OpenDevice(ordinal, &device)) return error;
   auto pool = ThePools().table.Find(handle);
   if (pool == nullptr || pool->device != device) return CUDA_ERROR_INVALID_VALUE;
   MutexLock lock(ThePools().mutex);
@@ -388,8 +386,8 @@ CU_API(cuMemPoolCreate)(CUmemoryPool* out, const CUmemPoolProps_st* properties) 
       properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE || properties->usage != 0) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
-  Device* device = Driver::Get().device(properties->location.id);
-  if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  Device* device = nullptr;
+  if (const CUresult error = Driver::Get().OpenDevice(properties->location.id, &device)) return error;
   *out = NewPool(device, properties->maxSize)->handle;
   return CUDA_SUCCESS;
 }

@@ -292,9 +292,8 @@ CU_API(cuSurfObjectGetResourceDesc)(CUDA_RESOURCE_DESC_st* out, unsigned long lo
 }
 
 CU_API(cuDeviceGetTexture1DLinearMaxWidth)(size_t* out, int format, unsigned channels, CUdevice ordinal) {
-  if (const CUresult error = Driver::Get().Ready()) return error;
-  Device* device = Driver::Get().device(ordinal);
-  if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  Device* device = nullptr;
+  if (const CUresult error = Driver::Get().OpenDevice(ordinal, &device)) return error;
   if (out == nullptr || BytesOfFormat(format) * channels == 0) return CUDA_ERROR_INVALID_VALUE;
   *out = static_cast<size_t>(device->attribute(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH));
   return CUDA_SUCCESS;

@@ -159,8 +159,7 @@ CUresult DeviceOf(const CUmemAllocationProp_st* told, Device** device) {
     return CUDA_ERROR_INVALID_VALUE;
   if (told->type != CU_MEM_ALLOCATION_TYPE_PINNED || told->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
     return CUDA_ERROR_NOT_SUPPORTED;
-  *device = Driver::Get().device(told->location.id);
-  if (*device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  if (const CUresult error = Driver::Get().OpenDevice(told->location.id, device)) return error;
   return (*device)->attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) != 0 ? CUDA_SUCCESS
                                                                                             : CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -46,7 +46,7 @@ ChannelList ParseChannelList(std::string_view value) {
 }
 
 std::optional<ChannelList> ChannelsOfEnvironment() {
-  const char* const value = getenv("VGPU_CHANNEL");
+  const char* const value = secure_getenv("VGPU_CHANNEL");
   if (value == nullptr || value[0] == '\0') return std::nullopt;
   return ParseChannelList(value);
 }

@@ -19,7 +19,8 @@ struct ChannelList {
 // order of their names.
 ChannelList ParseChannelList(std::string_view value);
 
-// What the environment says; nullopt: VGPU_CHANNEL is not set, or empty.
+// What the environment says; nullopt: VGPU_CHANNEL is not set, or empty, or of somebody who has fewer rights than this
+// process (secure_getenv(3)).
 std::optional<ChannelList> ChannelsOfEnvironment();
 
 }  // namespace vgpud::cuda

@@ -3,17 +3,36 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/sysmacros.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <iterator>
 #include <memory>
 
 namespace vgpud::cuda {
 namespace {
 
 constexpr size_t kLine = 4096 + 128;  // the longest name of a file, and what is before it
+
+// The words of VmFlags in smaps, and what says so. A file's memory is never wiped, merged or copied for children.
+constexpr struct {
+  const char* word;
+  int advice;
+  bool of_files;
+} kAdvice[] = {{" dd ", MADV_DONTDUMP, true},   {" wf ", MADV_WIPEONFORK, false}, {" dc ", MADV_DONTFORK, false},
+               {" hg ", MADV_HUGEPAGE, true},   {" nh ", MADV_NOHUGEPAGE, true},  {" mg ", MADV_MERGEABLE, false},
+               {" sr ", MADV_SEQUENTIAL, true}, {" rr ", MADV_RANDOM, true}};
+constexpr char kLocked[] = " lo ";
+
+bool Says(const Treatment& treatment, int advice) {
+  for (size_t i = 0; i < std::size(kAdvice); ++i)
+    if (kAdvice[i].advice == advice) return (treatment.advice >> i & 1) != 0;
+  return false;
+}
 
 bool IsForBoth(int fd) { return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR; }
 
@@ -51,6 +70,45 @@ void ForEachMapping(uint64_t at, uint64_t bytes, const std::function<void(const 
     f(m, last - first);
   }
 }
+
+bool Treatment::is_for_children() const { return !Says(*this, MADV_DONTFORK); }
+bool Treatment::is_empty_in_children() const { return Says(*this, MADV_WIPEONFORK); }
+
+std::optional<Treatment> TreatmentOf(uint64_t at, uint64_t bytes) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> smaps(fopen("/proc/self/smaps", "re"), &fclose);
+  std::optional<Treatment> found;
+  Treatment here;
+  bool inside = false;
+  char line[kLine];
+  while (smaps != nullptr && fgets(line, sizeof line, smaps.get()) != nullptr) {
+    unsigned long begin = 0, end = 0;
+    char may[5] = "";
+    if (sscanf(line, "%lx-%lx %4s", &begin, &end, may) == 3) {
+      if (begin >= at + bytes) break;
+      inside = end > at;
+      here = {};
+    }
+    sscanf(line, "ProtectionKey: %d", &here.key);
+    if (!inside || strncmp(line, "VmFlags:", 8) != 0) continue;  // the last line of a mapping
+    const std::string words = std::string(line, strcspn(line, "\n")) + " ";
+    here.locked = words.find(kLocked) != std::string::npos;
+    for (size_t i = 0; i < std::size(kAdvice); ++i)
+      if (words.find(kAdvice[i].word) != std::string::npos) here.advice |= 1u << i;
+    if (found && *found != here) return std::nullopt;
+    found = here;
+  }
+  return found.value_or(Treatment{});  // a kernel may not tell
+}
+
+bool Treat(uint64_t at, uint64_t bytes, const Treatment& treatment, bool own) {
+  void* const memory = reinterpret_cast<void*>(at);
+  for (size_t i = 0; i < std::size(kAdvice); ++i)
+    if ((treatment.advice >> i & 1) != 0 && (own || kAdvice[i].of_files)) madvise(memory, bytes, kAdvice[i].advice);
+  if (treatment.key != 0 && pkey_mprotect(memory, bytes, PROT_READ | PROT_WRITE, treatment.key) != 0) return false;
+  return !treatment.locked || mlock(memory, bytes) == 0;
+}
+
+bool MayUse(int key) { return key == 0 || pkey_get(key) == 0; }
 
 bool ShownFile::Is(int fd) const {
   struct stat about {};

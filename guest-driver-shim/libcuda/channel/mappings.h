@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "guest-driver-shim/libcuda/channel/os.h"
@@ -22,6 +23,23 @@ struct Mapping {
 };
 // Calls f(mapping, bytes) for each mapping that [at, at + bytes) has a part of, in order.
 void ForEachMapping(uint64_t at, uint64_t bytes, const std::function<void(const Mapping&, uint64_t)>& f);
+
+// What a program has said of memory, as far as the kernel tells.
+struct Treatment {
+  uint32_t advice = 0;  // a bit for each row of the table in mappings.cc
+  bool locked = false;
+  int key = 0;  // of pkey_mprotect(2)
+  bool operator==(const Treatment&) const = default;
+  bool is_for_children() const;       // no MADV_DONTFORK
+  bool is_empty_in_children() const;  // MADV_WIPEONFORK
+};
+// That of all of [at, at + bytes); nullopt: it is not the same everywhere.
+std::optional<Treatment> TreatmentOf(uint64_t at, uint64_t bytes);
+// Says the same of other memory, which children inherit as they did: `own` memory, or else a file's. False: it could
+// not be locked, or not be given its key.
+bool Treat(uint64_t at, uint64_t bytes, const Treatment& treatment, bool own);
+// May this thread read and write memory of that key?
+bool MayUse(int key);
 
 // A file that other mappings may show as well.
 struct ShownFile {

@@ -11,16 +11,21 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
-#include <thread>
+#include <cstdlib>
 
 #include "guest-driver-shim/libcuda/channel/mappings.h"
 #include "guest-driver-shim/libcuda/channel/os.h"
+#include "guest-driver-shim/libcuda/channel/own_thread.h"
 
 namespace vgpud::cuda {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+
+// Not memcpy: a sanitizer in the program would have it look whether each byte is in a block of the program's.
+void Copy(void* to, const void* from, uint64_t bytes) {
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+}
 
 void* Pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 
@@ -120,11 +125,12 @@ uint64_t BytesShown(uint64_t at, uint64_t bytes, const void* other) {
 }
 
 bool ReplacePages(uint64_t at, uint64_t bytes, void* other, bool (*put)(void* context), void* context) {
+  const SignalsBlocked blocked;
   const OwnedFd faults = OpenFaults(UFFD_FEATURE_PAGEFAULT_FLAG_WP);
   if (!faults || !Watch(faults.get(), at, bytes, UFFDIO_REGISTER_MODE_WP)) return false;
   Touch(at, bytes);
   if (!Protect(faults.get(), at, bytes, true)) return false;
-  memcpy(other, Pointer(at), bytes);
+  Copy(other, Pointer(at), bytes);
   const bool done = put(context);
   if (!done) Protect(faults.get(), at, bytes, false);
   return done;
@@ -132,6 +138,7 @@ bool ReplacePages(uint64_t at, uint64_t bytes, void* other, bool (*put)(void* co
 
 bool RestorePages(uint64_t at, uint64_t bytes, const void* other) {
   if (IsOnStack(at, bytes)) return false;
+  const SignalsBlocked blocked;
   const OwnedFd faults = OpenFaults(UFFD_FEATURE_EVENT_REMAP);
   const OwnedFd failed(eventfd(0, EFD_CLOEXEC));
   if (!faults || !failed) return false;
@@ -143,12 +150,17 @@ bool RestorePages(uint64_t at, uint64_t bytes, const void* other) {
   }
   // From the moment at which the fresh pages are there whoever uses them waits; whoever has moved them, until it is
   // heard of.
-  std::thread mover([&] {
+  std::thread mover;
+  const bool started = StartThread(&mover, [&] {
     if (mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, Pointer(at)) != MAP_FAILED) return;
     munmap(fresh, bytes);
     const uint64_t one = 1;
     (void)!write(failed.get(), &one, sizeof one);
   });
+  if (!started) {
+    munmap(fresh, bytes);
+    return false;
+  }
   const bool moved = AwaitMoved(faults.get(), failed.get());
   const bool filled = moved && Fill(faults.get(), at, bytes, other);
   mover.join();

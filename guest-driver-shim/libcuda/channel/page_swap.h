@@ -2,7 +2,8 @@
 // Other memory in place of pages that the program uses, and back, while its other threads may use them: they wait for
 // the moment, and no write of theirs is lost (userfaultfd(2)). A system call of another thread that uses them in that
 // moment may fail with EFAULT where only user space may be made to wait. Whole pages; any thread, but one call at a
-// time. Nothing here writes to memory of the program's own, its heap included, while others wait.
+// time. Nothing here writes to memory of the program's own, its heap included, while others wait, and no signal handler
+// runs in the calling thread.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ uint64_t BytesShown(uint64_t at, uint64_t bytes, const void* other);
 // False: nothing has changed.
 bool ReplacePages(uint64_t at, uint64_t bytes, void* other, bool (*put)(void* context), void* context);
 // Private memory with the bytes of `other` in place of `at`, where something else that shows the same bytes may lie.
-// False: nothing has changed.
+// False: nothing has changed; there may be no thread to be had for it.
 bool RestorePages(uint64_t at, uint64_t bytes, const void* other);
 
 }  // namespace vgpud::cuda

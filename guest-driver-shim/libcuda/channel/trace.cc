@@ -27,7 +27,7 @@ Count counts[kMaxExports];
 enum class Level { kSilent, kFirst, kAll };
 
 Level LevelWanted() {
-  const char* value = getenv("VGPU_TRACE");
+  const char* value = secure_getenv("VGPU_TRACE");
   if (value == nullptr || value[0] == '\0') return Level::kFirst;
   return value[0] == '0' ? Level::kSilent : Level::kAll;
 }

@@ -22,8 +22,8 @@ class Transport {
   // Memory that the device shares: host pointers into it may be used by BUF_IN and BUF_OUT.
   struct Buffer {
     uint32_t id = 0;
-    void* address = nullptr;
-    uint64_t bytes = 0;       // as mapped, a multiple of 4096
+    void* address = nullptr;  // of the transport's mapping, if it has one
+    uint64_t bytes = 0;       // a multiple of 4096
     uint64_t map_offset = 0;  // the transport's own
   };
   enum class Wake { kEvent, kTimeout, kLost };
@@ -32,6 +32,9 @@ class Transport {
       "the channel to the virtual GPU is lost: the program closed descriptors that it had not opened";
 
   const vgpu_ioc_info& info() const { return info_; }
+  // Makes the channel, where opening the way to the VF has not made it. Nothing else works before. False and a sentence
+  // in `why`: it may be tried again.
+  virtual bool MakeChannel(std::string*) { return true; }
   std::span<std::byte> area() const { return area_; }
 
   // May buffers be mapped where the device says? Not in a process that keeps addresses for itself.
@@ -49,9 +52,10 @@ class Transport {
   // 0 or an errno. Any thread.
   virtual int AllocBuffer(uint64_t bytes, Buffer* out) = 0;
   virtual int FreeBuffer(const Buffer& buffer) = 0;
-  // A buffer whose memory is that of a file of the caller's, of whole pages; it is not mapped here. 0 or an errno,
-  // ENOTSUP where that is not possible. Any thread.
+  // Buffers of whole pages that exist already: those of a file of the caller's, and those that the process has at an
+  // address, whatever they are. None is mapped by this. 0 or an errno, ENOTSUP where that is not possible. Any thread.
   virtual int ImportBuffer(int, uint64_t, uint64_t, Buffer*) { return ENOTSUP; }
+  virtual int PinBuffer(uint64_t, uint64_t, Buffer*) { return ENOTSUP; }
   // A second mapping of it, in place of what lies at `at`. Any thread.
   virtual bool MapAgain(const Buffer& buffer, void* at) = 0;
 
@@ -60,8 +64,9 @@ class Transport {
   std::span<std::byte> area_;
 };
 
-// nullptr and a sentence in `why` when it cannot be opened. `path` of a channel socket: where it is, or "fd:N": the
-// connection is open already, as descriptor N, which it takes over; then nothing is mapped later on.
+// nullptr and a sentence in `why` when it cannot be opened. An open device file has no channel yet, which would cost
+// the host an executor; an open socket has. `path` of a channel socket: where it is, or "fd:N": the connection is open
+// already, as descriptor N, which it takes over; then nothing is mapped later on.
 std::unique_ptr<Transport> OpenDeviceFile(const std::string& path, std::string* why);
 std::unique_ptr<Transport> OpenChannelSocket(const std::string& path, std::string* why);
 

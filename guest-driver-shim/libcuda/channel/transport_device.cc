@@ -19,14 +19,11 @@ class DeviceFile : public Transport {
     if (!area_.empty()) munmap(area_.data(), area_.size());
   }
 
-  bool Start(std::string* why) {
-    int made;
-    do made = ioctl(fd_.get(), VGPU_IOC_CHANNEL, &info_);
-    while (made != 0 && errno == EINTR);
-    if (made != 0) {
-      *why = std::string("VGPU_IOC_CHANNEL failed: ") + strerror(errno);
-      return false;
-    }
+  bool Start(std::string* why) { return Learn("VGPU_IOC_INFO", VGPU_IOC_INFO, why); }
+
+  bool MakeChannel(std::string* why) override {
+    // The file has one still if it could not be mapped.
+    if (info_.channel_bytes == 0 && !Learn("VGPU_IOC_CHANNEL", VGPU_IOC_CHANNEL, why)) return false;
     void* at = MapShared(fd_.get(), info_.channel_bytes, 0);
     if (at == nullptr) {
       *why = std::string("mapping the channel failed: ") + strerror(errno);
@@ -58,15 +55,26 @@ class DeviceFile : public Transport {
   int AllocBuffer(uint64_t bytes, Buffer* out) override {
     vgpu_ioc_buffer request{};
     request.bytes = bytes;
-    if (ioctl(fd_.get(), VGPU_IOC_BUFFER_ALLOC, &request) != 0) return errno;
+    if (const int error = Ask(VGPU_IOC_BUFFER_ALLOC, &request)) return error;
     void* at = MapShared(fd_.get(), bytes, static_cast<off_t>(request.mmap_offset));
-    if (at == nullptr) {
-      const int error = errno;
-      ioctl(fd_.get(), VGPU_IOC_BUFFER_FREE, &request);
-      return error;
-    }
+    const int error = errno;
     *out = {request.buffer, at, bytes, request.mmap_offset};
-    return 0;
+    if (at != nullptr) return 0;
+    FreeBuffer(*out);
+    return error;
+  }
+
+  int PinBuffer(uint64_t address, uint64_t bytes, Buffer* out) override {
+    vgpu_ioc_buffer request{};
+    request.address = address;
+    request.bytes = bytes;
+    int error = Ask(VGPU_IOC_BUFFER_PIN, &request);
+    // Huge pages are fewer pieces; where they lie is nobody's business but the kernel's.
+    if (error == E2BIG && madvise(reinterpret_cast<void*>(address), bytes, kCollapse) == 0)
+      error = Ask(VGPU_IOC_BUFFER_PIN, &request);
+    if (error == EOPNOTSUPP || error == ENOTTY) return ENOTSUP;
+    if (error == 0) *out = {request.buffer, nullptr, bytes, 0};
+    return error;
   }
 
   bool MapAgain(const Buffer& buffer, void* at) override {
@@ -78,13 +86,29 @@ class DeviceFile : public Transport {
   }
 
   int FreeBuffer(const Buffer& buffer) override {
-    munmap(buffer.address, buffer.bytes);
+    if (buffer.address != nullptr) munmap(buffer.address, buffer.bytes);
     vgpu_ioc_buffer request{};
     request.buffer = buffer.id;
-    return ioctl(fd_.get(), VGPU_IOC_BUFFER_FREE, &request) == 0 ? 0 : errno;
+    return Ask(VGPU_IOC_BUFFER_FREE, &request);
   }
 
  private:
+  static constexpr int kCollapse = 25;  // MADV_COLLAPSE, since Linux 6.1
+
+  bool Learn(const char* name, unsigned long what, std::string* why) {
+    const int error = Ask(what, &info_);
+    if (error != 0) *why = std::string(name) + " failed: " + strerror(error);
+    return error == 0;
+  }
+
+  // 0 or an errno; a signal of the program's is none.
+  int Ask(unsigned long what, void* about) const {
+    int done;
+    do done = ioctl(fd_.get(), what, about);
+    while (done != 0 && errno == EINTR);
+    return done == 0 ? 0 : errno;
+  }
+
   const KnownFd fd_;
   vgpu_ioc_wait wait_{};
 };

@@ -27,7 +27,8 @@ bool IsReached(const HostBlock& block) {
 }
 
 uint64_t OfKernels(const std::pair<const uint64_t, HostBlock>& block, uint64_t address) {
-  return block.second.kind == HostBlock::Kind::kRegistered ? block.second.other + (address - block.first) : address;
+  const bool apart = block.second.kind != HostBlock::Kind::kOfKernels && block.second.other != 0;
+  return apart ? block.second.other + (address - block.first) : address;
 }
 
 uint64_t NewMemoryId() {
@@ -71,6 +72,13 @@ PinnedSpan FindPinned(const void* address, uint64_t bytes) {
   }
   if (it->second.kind != HostBlock::Kind::kPinned) return {};
   return {it->second.device, it->second.buffer.id, reinterpret_cast<uint64_t>(address) - it->first};
+}
+
+uint64_t OfHost(uint64_t address) {
+  MutexLock lock(HostMutex());
+  const auto it = Containing(HostBlocks(), address, 0, HostBytes);
+  if (it == HostBlocks().end() || it->second.kind != HostBlock::Kind::kOfKernels) return address;
+  return it->second.other + (address - it->first);
 }
 
 bool IsHostBlock(uint64_t address) {

@@ -16,14 +16,14 @@ struct HostBlock {
     kShared,      // the same, and kernels reach it (shared_memory.h)
     kMapped,      // kernels reach it: it is managed memory that is exchanged
     kRegistered,  // memory of the program's own; copies treat it as any other
-    kOfKernels,   // what kernels have of a kRegistered, at an address of their own (registered_memory.h)
+    kOfKernels,   // what kernels have of another block, at an address of their own
   };
   Device* device;
   Transport::Buffer buffer;  // of kPinned
   uint64_t bytes;            // asked for
   unsigned flags;
   Kind kind = Kind::kPinned;
-  uint64_t other = 0;  // kRegistered: of its kOfKernels, if it has one; and the other way round
+  uint64_t other = 0;  // of its kOfKernels, if it has one; and the other way round
   uint64_t id = NewMemoryId();
 };
 // Do kernels reach it?
@@ -53,7 +53,11 @@ struct PinnedSpan {
   uint32_t buffer = 0;
   uint64_t offset = 0;
 };
+// `address` may be one that only kernels have.
 PinnedSpan FindPinned(const void* address, uint64_t bytes);
+
+// Where the program has host memory that it names by an address of kernels; `address` itself for all other memory.
+uint64_t OfHost(uint64_t address);
 
 // Is it in pinned or registered host memory?
 bool IsHostBlock(uint64_t address);

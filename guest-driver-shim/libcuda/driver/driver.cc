@@ -29,7 +29,8 @@ std::atomic<bool> forked{false};
 // The parent's memory and kernels end with the parent, not with its children. Async-signal-safe.
 void BecomeChild() {
   if (forked.exchange(true)) return;
-  for (const auto& device : Driver::Get().devices()) device->channel->transport().CloseInChild();
+  for (const auto& device : Driver::Get().devices())
+    if (device->way != nullptr) device->way->CloseInChild();
 }
 
 bool IsChild() {
@@ -46,46 +47,62 @@ void NoteForks() {
   pthread_atfork(nullptr, nullptr, BecomeChild);
 }
 
+std::unique_ptr<Device> MakeDevice(const std::string& path, std::unique_ptr<Transport> transport, std::string why) {
+  auto device = std::make_unique<Device>();
+  device->path = path;
+  device->why = std::move(why);
+  if (transport != nullptr) device->vf = transport->info();
+  device->way = transport.get();
+  device->transport = std::move(transport);
+  return device;
+}
+
 // A device for each socket. All of them, or none and `why`: a program with fewer devices than it was promised would
 // number them wrongly.
-std::vector<std::unique_ptr<Transport>> OpenChannelSockets(const ChannelList& list, std::string* why) {
-  std::vector<std::unique_ptr<Transport>> found;
+std::vector<std::unique_ptr<Device>> OpenChannelSockets(const ChannelList& list, std::string* why) {
+  std::vector<std::unique_ptr<Device>> found;
   for (const std::string& path : list.sockets) {
     auto transport = OpenChannelSocket(path, why);
     if (transport == nullptr) {
       *why += " (VGPU_CHANNEL names that socket; 'vgpuctl show NAME' on the host tells where a VF's is)";
       return {};
     }
-    found.push_back(std::move(transport));
+    found.push_back(MakeDevice(path, std::move(transport), {}));
   }
   if (found.empty()) *why = list.why + ": 'vgpuctl show NAME' on the host tells where a VF's is";
   return found;
 }
 
-// The transports of all virtual functions that this process may use; `why` tells what was tried in vain.
-std::vector<std::unique_ptr<Transport>> OpenTransports(std::string* why) {
-  std::vector<std::unique_ptr<Transport>> found;
+// All virtual functions that this process was given, in their order; `why` when it may use none. One that can't be
+// opened keeps its number, so that the others keep theirs.
+std::vector<std::unique_ptr<Device>> FindDevices(std::string* why) {
   if (const auto list = ChannelsOfEnvironment()) return OpenChannelSockets(*list, why);
+  std::vector<std::unique_ptr<Device>> found;
+  bool any = false;
   for (int i = 0; i < kMaxDeviceFiles; ++i) {
     const std::string path = "/dev/vgpu" + std::to_string(i);
     if (access(path.c_str(), F_OK) != 0) continue;
-    if (auto transport = OpenDeviceFile(path, why)) found.push_back(std::move(transport));
+    std::string trouble;
+    auto transport = OpenDeviceFile(path, &trouble);
+    any |= transport != nullptr;
+    if (why->empty()) *why = trouble;
+    found.push_back(MakeDevice(path, std::move(transport), std::move(trouble)));
   }
-  if (found.empty() && why->empty()) {
+  if (found.empty())
     *why =
         "there is no /dev/vgpu0 and VGPU_CHANNEL is not set: in a guest load its driver (modprobe vgpu), on the host "
         "run "
         "the program with tools/run-direct or set VGPU_CHANNEL to the channel socket that 'vgpuctl show NAME' tells";
-  }
+  if (!any) found.clear();
   return found;
 }
 
 // The device that a word of CUDA_VISIBLE_DEVICES names: the beginning of one UUID, or a number with anything behind it.
-std::optional<size_t> NamedBy(const std::string& word, const std::vector<std::unique_ptr<Transport>>& transports) {
+std::optional<size_t> NamedBy(const std::string& word, const std::vector<std::unique_ptr<Device>>& all) {
   std::optional<size_t> named;
   if (word.starts_with("GPU-")) {
-    for (size_t i = 0; i < transports.size(); ++i) {
-      if (!UuidText(transports[i]->info().uuid).starts_with(word)) continue;
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (all[i]->way == nullptr || !UuidText(all[i]->vf.uuid).starts_with(word)) continue;
       if (named) return std::nullopt;  // it may be either
       named = i;
     }
@@ -93,17 +110,17 @@ std::optional<size_t> NamedBy(const std::string& word, const std::vector<std::un
   }
   char* end = nullptr;
   const long number = strtol(word.c_str(), &end, 10);
-  if (end != word.c_str() && number >= 0 && static_cast<size_t>(number) < transports.size())
+  if (end != word.c_str() && number >= 0 && static_cast<size_t>(number) < all.size())
     named = static_cast<size_t>(number);
   return named;
 }
 
 // CUDA_VISIBLE_DEVICES: words with ',' between; what follows the first that names no device is ignored.
-std::vector<size_t> VisibleDevices(const std::vector<std::unique_ptr<Transport>>& transports) {
+std::vector<size_t> VisibleDevices(const std::vector<std::unique_ptr<Device>>& all) {
   std::vector<size_t> order;
   const char* visible = getenv("CUDA_VISIBLE_DEVICES");
   if (visible == nullptr) {
-    for (size_t i = 0; i < transports.size(); ++i) order.push_back(i);
+    for (size_t i = 0; i < all.size(); ++i) order.push_back(i);
     return order;
   }
   std::string list = visible;
@@ -113,12 +130,20 @@ std::vector<size_t> VisibleDevices(const std::vector<std::unique_ptr<Transport>>
     list = comma == std::string::npos ? "" : list.substr(comma + 1);
     word.erase(0, word.find_first_not_of(' '));
     word.erase(word.find_last_not_of(' ') + 1);
-    const auto named = NamedBy(word, transports);
+    const auto named = NamedBy(word, all);
     if (!named) break;
     if (std::find(order.begin(), order.end(), *named) != order.end()) return {};
     order.push_back(*named);
   }
   return order;
+}
+
+bool CanPinPages(Transport& transport) {
+  constexpr size_t kPage = 4096;
+  alignas(kPage) static std::byte page[kPage];
+  Transport::Buffer buffer;
+  return transport.PinBuffer(reinterpret_cast<uint64_t>(page), kPage, &buffer) == 0 &&
+         transport.FreeBuffer(buffer) == 0;
 }
 
 // Buffers of several devices must have different addresses.
@@ -140,14 +165,13 @@ CUresult BeginSharing(Device* device) {
 }  // namespace
 
 int Device::attribute(int index) const {
-  const vgpu_ioc_info& address = channel->transport().info();
   switch (index) {
     case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
-      return static_cast<int>(address.pci_domain);
+      return static_cast<int>(vf.pci_domain);
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-      return static_cast<int>(address.pci_bus);
+      return static_cast<int>(vf.pci_bus);
     case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
-      return static_cast<int>(address.pci_device);
+      return static_cast<int>(vf.pci_device);
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
       return 1;  // made here, whatever the device is (pool.cc, managed.cc)
@@ -161,9 +185,9 @@ int Device::attribute(int index) const {
     case CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED:
       return makes_tensor_maps() ? 1 : info.attribute[index];
     case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED:
-      return imports_memory || (shares_memory && CanReplacePages()) ? 1 : 0;  // registered_memory.h
+      return imports_memory || (shares_memory && (CanReplacePages() || CanPinPages(channel->transport()))) ? 1 : 0;
     case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
-      return (channel->transport().info().features & VGPU_FEATURE_MAPPED_MEMORY) != 0
+      return (vf.features & VGPU_FEATURE_MAPPED_MEMORY) != 0
                  ? static_cast<int>(info.attribute[VGPU_ATTRIBUTE_MAPPABLE_MEMORY])
                  : 0;
     case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1:
@@ -171,7 +195,7 @@ int Device::attribute(int index) const {
     case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1:
     case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS:
     case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR:
-      return (channel->transport().info().features & VGPU_FEATURE_STREAM_VALUES) != 0 ? 1 : 0;  // stream_memory.cc
+      return (vf.features & VGPU_FEATURE_STREAM_VALUES) != 0 ? 1 : 0;  // stream_memory.cc
     default:
       return index >= 0 && index < static_cast<int>(VGPU_DEVICE_ATTRIBUTES) ? info.attribute[index] : 0;
   }
@@ -193,7 +217,7 @@ CUresult Driver::Init() {
     const char* blocking = getenv("CUDA_LAUNCH_BLOCKING");
     launch_blocking_ = blocking != nullptr && atoi(blocking) != 0;
     devices_.clear();  // of a try that had no memory
-    init_result_ = OpenAll();
+    init_result_ = FindAll();
     tried_ = true;
     if (init_result_ == CUDA_SUCCESS) {
       NoteForks();
@@ -203,33 +227,16 @@ CUresult Driver::Init() {
   return init_result_;
 }
 
-CUresult Driver::OpenAll() {
+CUresult Driver::FindAll() {
   std::string why;
-  auto transports = OpenTransports(&why);
-  if (transports.empty()) {
+  auto all = FindDevices(&why);
+  if (all.empty()) {
     fprintf(stderr, "vgpud: no virtual GPU: %s\n", why.c_str());
     return CUDA_ERROR_NO_DEVICE;
   }
-  for (const size_t index : VisibleDevices(transports)) {
-    auto device = std::make_unique<Device>();
+  for (const size_t index : VisibleDevices(all)) {
+    auto device = std::move(all[index]);
     device->ordinal = static_cast<int>(devices_.size());
-    device->channel = std::make_unique<Channel>(std::move(transports[index]));
-    if (!device->channel->usable()) {
-      fprintf(stderr, "vgpud: the virtual GPU's channel is not of ABI version %u: update the guest's driver\n",
-              VGPU_ABI_VERSION);
-      return CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
-    }
-    Command command;
-    command.op = VGPU_OP_DEVICE_INFO;
-    const Completion done =
-        device->channel->Call(command, {}, std::as_writable_bytes(std::span<vgpu_device_info, 1>(&device->info, 1)));
-    if (done.status != CUDA_SUCCESS) {
-      fprintf(stderr, "vgpud: the virtual GPU did not describe itself: %s\n", device->channel->ErrorText().c_str());
-      return done.status;
-    }
-    device->name.assign(device->info.name, strnlen(device->info.name, sizeof device->info.name));
-    if (const CUresult error = BeginSharing(device.get())) return error;
-    device->events = std::make_unique<EventSlots>(device->channel.get(), &device->epoch);
     device->primary = std::make_shared<Context>();
     device->primary->device = device.get();
     device->primary->id = static_cast<uint64_t>(device->ordinal) + 1;
@@ -238,6 +245,53 @@ CUresult Driver::OpenAll() {
     devices_.push_back(std::move(device));
   }
   return devices_.empty() ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
+}
+
+CUresult Driver::OpenDevice(CUdevice ordinal, Device** out) {
+  if (const CUresult error = Ready()) return error;
+  Device* const found = device(ordinal);
+  if (found == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  if (!found->open.load(std::memory_order_acquire)) {
+    MutexLock lock(init_mutex_);
+    if (!found->open.load()) {
+      if (const CUresult error = Open(found)) return error;
+      found->open.store(true, std::memory_order_release);
+    }
+  }
+  *out = found;
+  return CUDA_SUCCESS;
+}
+
+// May be tried again: whoever has all channels now may have ended then.
+CUresult Driver::Open(Device* device) {
+  if (device->channel == nullptr) {
+    std::string why = device->why;
+    if (device->way == nullptr || !device->way->MakeChannel(&why)) {
+      fprintf(stderr, "vgpud: device %d can't be used: %s (CUDA_VISIBLE_DEVICES can leave it out)\n", device->ordinal,
+              why.starts_with(device->path) ? why.c_str() : (device->path + ": " + why).c_str());
+      return CUDA_ERROR_DEVICE_UNAVAILABLE;
+    }
+    device->vf = device->way->info();
+    device->channel = std::make_unique<Channel>(std::move(device->transport));
+  }
+  if (!device->channel->usable()) {
+    fprintf(stderr, "vgpud: the channel of %s is not of ABI version %u: update the guest's driver\n",
+            device->path.c_str(), VGPU_ABI_VERSION);
+    return CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
+  }
+  Command command;
+  command.op = VGPU_OP_DEVICE_INFO;
+  const Completion done =
+      device->channel->Call(command, {}, std::as_writable_bytes(std::span<vgpu_device_info, 1>(&device->info, 1)));
+  if (done.status != CUDA_SUCCESS) {
+    fprintf(stderr, "vgpud: the virtual GPU of %s did not describe itself: %s\n", device->path.c_str(),
+            device->channel->ErrorText().c_str());
+    return done.status;
+  }
+  device->name.assign(device->info.name, strnlen(device->info.name, sizeof device->info.name));
+  if (const CUresult error = BeginSharing(device)) return error;
+  device->events = std::make_unique<EventSlots>(device->channel.get(), &device->epoch);
+  return CUDA_SUCCESS;
 }
 
 std::vector<CUcontext>& ContextStack() {

@@ -25,8 +25,14 @@ struct MemoryPool;
 // A number for memory, never given before in this process. Any thread.
 uint64_t NewMemoryId();
 
-// One virtual function, opened as one channel. Lives until the process ends.
+// One virtual function. It has a channel, and what follows `ordinal` up to the primary context's, from when it was
+// opened (Driver::OpenDevice): who only counts devices takes none from others. Lives until the process ends.
 struct Device {
+  std::string path;                      // of its file or socket
+  std::string why;                       // it can't be used, if that is known
+  std::unique_ptr<Transport> transport;  // until it is the channel's
+  Transport* way = nullptr;              // the same, whoever has it
+  vgpu_ioc_info vf{};
   int ordinal = 0;
   std::unique_ptr<Channel> channel;
   std::unique_ptr<EventSlots> events;
@@ -60,6 +66,8 @@ struct Device {
   std::atomic<uint64_t> next_module{1};
   std::atomic<uint64_t> epoch{1};  // counts CONTEXT_RESETs: what was loaded in an older epoch is gone
 
+  std::atomic<bool> open{false};
+
   int attribute(int index) const;
 };
 
@@ -80,20 +88,24 @@ class Driver {
  public:
   static Driver& Get();
 
-  // cuInit: opens the channels once. The same answer every time.
+  // cuInit: finds the devices once. The same answer every time.
   CUresult Init();
   // CUDA_ERROR_NOT_INITIALIZED before cuInit and in a forked child.
   CUresult Ready() const;
   std::vector<std::unique_ptr<Device>>& devices() { return devices_; }
+  // It may not be open yet.
   Device* device(CUdevice ordinal) {
     return ordinal >= 0 && static_cast<size_t>(ordinal) < devices_.size() ? devices_[ordinal].get() : nullptr;
   }
+  // The device, with its channel. What keeps it from having one is said to the program's user, too.
+  CUresult OpenDevice(CUdevice ordinal, Device** out);
   HandleTable<CUcontext, Context>& contexts() { return contexts_; }
   bool launch_blocking() const { return launch_blocking_; }
 
  private:
   Driver() = default;
-  CUresult OpenAll();
+  CUresult FindAll();
+  CUresult Open(Device* device) REQUIRES(init_mutex_);
 
   Mutex init_mutex_{lock_rank::kInit};
   std::atomic<bool> ready_{false};

@@ -172,7 +172,7 @@ std::optional<CUresult> AllocOneSided(const Current& current, Block block, CUdev
   if (!device.shares_memory) return std::nullopt;
   uint64_t address = 0;
   CUresult error = AllocShared(&device, bytes, &address);
-  if (error == CUDA_ERROR_NOT_SUPPORTED) {  // no room where kernels have it
+  if (error == CUDA_ERROR_NOT_SUPPORTED) {  // no address that is good for both
     // Where the host waits for kernels anyway, two sides do as well.
     if (device.attribute(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS) == 0) return std::nullopt;
     error = CUDA_ERROR_OUT_OF_MEMORY;
@@ -194,6 +194,7 @@ std::optional<CUresult> AllocOneSided(const Current& current, Block block, CUdev
 CUresult AllocManaged(const Current& current, CUdeviceptr* out, size_t bytes) {
   if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (bytes > ~uint64_t{0} - 2 * kPage) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!AddressesAreFree()) return CUDA_ERROR_NOT_SUPPORTED;
   Block block;
   block.device = current.device;
   block.context = current.context.get();

@@ -3,12 +3,21 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <initializer_list>
 #include <map>
 #include <optional>
 
+// ThreadSanitizer's, in a program that was built with it.
+extern "C" void __tsan_init() __attribute__((weak, visibility("default")));
+
 namespace vgpud::cuda {
+
+// It keeps what it knows of all memory at fixed addresses, and the program has what is left.
+bool AddressesAreFree() { return __tsan_init == nullptr; }
+
 namespace {
 
 constexpr uint64_t kPage = 4096;
@@ -29,13 +38,15 @@ struct Slab {
 struct Piece {
   Device* device = nullptr;
   Transport::Buffer buffer;
-  uint64_t slab = 0;  // its address, 0: a buffer of its own
+  uint64_t begin = 0;  // of the buffer, for kernels
   uint64_t bytes = 0;
+  enum class Kind { kWhole, kOfSlab, kApart, kPinned } kind = Kind::kWhole;
+  bool reserved = false;  // nothing else is at `begin` here, where the program has none of it
 };
 struct State {
   Mutex mutex{lock_rank::kShared};
   std::map<uint64_t, Slab> slabs GUARDED_BY(mutex);    // by address
-  std::map<uint64_t, Piece> pieces GUARDED_BY(mutex);  // by address
+  std::map<uint64_t, Piece> pieces GUARDED_BY(mutex);  // by the address of kernels
 };
 State& TheState() {
   static auto* const state = new State;
@@ -71,39 +82,73 @@ void PutBack(Slab& slab, uint64_t at, uint64_t bytes) {
   slab.free.erase(it);
 }
 
-// Moves the mapping of a buffer to where kernels have it.
-bool MoveTo(Transport::Buffer* buffer, uint64_t address) {
+// Takes addresses that are nobody else's in this process.
+bool Reserve(uint64_t address, uint64_t bytes) {
+  if (!AddressesAreFree()) return false;
   void* const wanted = reinterpret_cast<void*>(address);
   void* const place =
-      mmap(wanted, buffer->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  if (place == MAP_FAILED) return false;
-  if (place != wanted) {
-    munmap(place, buffer->bytes);
-    return false;
-  }
+      mmap(wanted, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (place == wanted) return true;
+  if (place != MAP_FAILED) munmap(place, bytes);
+  return false;
+}
+
+// Moves the mapping of a buffer to where kernels have it.
+bool MoveTo(Transport::Buffer* buffer, uint64_t address) {
+  if (!Reserve(address, buffer->bytes)) return false;
+  void* const wanted = reinterpret_cast<void*>(address);
   if (mremap(buffer->address, buffer->bytes, buffer->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, wanted) == MAP_FAILED) {
-    munmap(place, buffer->bytes);
+    munmap(wanted, buffer->bytes);
     return false;
   }
   buffer->address = wanted;
   return true;
 }
 
+// Where kernels have a buffer.
+CUresult AskAddress(Channel& channel, const Transport::Buffer& buffer, uint64_t* address) {
+  Command command;
+  command.op = VGPU_OP_BUF_ADDRESS;
+  command.args[0] = buffer.id;
+  const Completion done = channel.Call(command);
+  *address = done.value[0];
+  return done.status == CUDA_SUCCESS && done.value[1] != buffer.bytes ? CUDA_ERROR_NOT_SUPPORTED : done.status;
+}
+
+// What a refused buffer is in CUDA's words.
+CUresult Refused(Channel& channel, int error) {
+  const auto is = [error](std::initializer_list<int> any) { return std::ranges::find(any, error) != any.end(); };
+  if (error == 0) return CUDA_SUCCESS;
+  if (is({EPIPE, ECONNRESET, EIO, ENODEV})) return channel.Broken();
+  if (error == EFAULT) return CUDA_ERROR_INVALID_VALUE;
+  return error == ENOTSUP ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 // A buffer that lies here where kernels have it.
 CUresult MakeBuffer(Device* device, uint64_t bytes, Transport::Buffer* out) {
   Channel& channel = *device->channel;
-  const int refused = channel.transport().AllocBuffer(bytes, out);
-  if (refused == EPIPE || refused == ECONNRESET) return channel.Broken();
-  if (refused != 0) return CUDA_ERROR_OUT_OF_MEMORY;
-  Command command;
-  command.op = VGPU_OP_BUF_ADDRESS;
-  command.args[0] = out->id;
-  const Completion done = channel.Call(command);
-  CUresult status = done.status;
-  if (status == CUDA_SUCCESS && (done.value[1] != bytes || !MoveTo(out, done.value[0])))
-    status = CUDA_ERROR_NOT_SUPPORTED;
+  if (const CUresult error = Refused(channel, channel.transport().AllocBuffer(bytes, out))) return error;
+  uint64_t address = 0;
+  CUresult status = AskAddress(channel, *out, &address);
+  if (status == CUDA_SUCCESS && !MoveTo(out, address)) status = CUDA_ERROR_NOT_SUPPORTED;
   if (status != CUDA_SUCCESS) channel.transport().FreeBuffer(*out);
   return status;
+}
+
+// The buffer lies here anywhere; nothing of the program's is where kernels have it.
+CUresult SetApart(State& state, const Piece& made, CUdeviceptr* there) REQUIRES(state.mutex) {
+  Piece piece = made;
+  Channel& channel = *piece.device->channel;
+  CUresult status = AskAddress(channel, piece.buffer, &piece.begin);
+  if (status == CUDA_SUCCESS && AddressesAreFree() && !(piece.reserved = Reserve(piece.begin, piece.bytes)))
+    status = CUDA_ERROR_NOT_SUPPORTED;
+  if (status != CUDA_SUCCESS) {
+    channel.transport().FreeBuffer(piece.buffer);
+    return status;
+  }
+  state.pieces[piece.begin] = piece;
+  *there = piece.begin;
+  return CUDA_SUCCESS;
 }
 
 uint64_t AddressOf(const Transport::Buffer& buffer) { return reinterpret_cast<uint64_t>(buffer.address); }
@@ -116,7 +161,7 @@ CUresult AllocSmall(State& state, Device* device, uint64_t bytes, uint64_t* addr
     const auto at = Cut(slab, need, alignment);
     if (!at) return false;
     *address = begin + *at;
-    state.pieces[*address] = {device, slab.buffer, begin, need};
+    state.pieces[*address] = {device, slab.buffer, begin, need, Piece::Kind::kOfSlab};
     memset(reinterpret_cast<void*>(*address), 0, need);
     return true;
   };
@@ -132,8 +177,14 @@ CUresult AllocSmall(State& state, Device* device, uint64_t bytes, uint64_t* addr
 // A buffer of its own.
 CUresult AllocWhole(State& state, Device* device, uint64_t bytes, Transport::Buffer* out) REQUIRES(state.mutex) {
   if (const CUresult error = MakeBuffer(device, bytes, out)) return error;
-  state.pieces[AddressOf(*out)] = {device, *out, 0, bytes};
+  state.pieces[AddressOf(*out)] = {device, *out, AddressOf(*out), bytes};
   return CUDA_SUCCESS;
+}
+
+// Does a page of [pages, pages + bytes) have something of a buffer?
+bool MeetsBuffer(State& state, uint64_t pages, uint64_t bytes) REQUIRES(state.mutex) {
+  const auto next = state.pieces.lower_bound(pages + bytes);
+  return next != state.pieces.begin() && std::prev(next)->first + Up(std::prev(next)->second.bytes, kPage) > pages;
 }
 
 }  // namespace
@@ -154,11 +205,17 @@ CUresult AllocShared(Device* device, uint64_t bytes, uint64_t* address) {
   return status;
 }
 
-CUresult AllocSharedBuffer(Device* device, uint64_t bytes, Transport::Buffer* out) {
+CUresult AllocApart(Device* device, uint64_t bytes, Transport::Buffer* out, CUdeviceptr* there) {
   if (!device->shares_memory) return CUDA_ERROR_NOT_SUPPORTED;
+  if (bytes > ~uint64_t{0} - kPage) return CUDA_ERROR_OUT_OF_MEMORY;
+  Channel& channel = *device->channel;
+  Piece piece{device, {}, 0, Up(bytes, kPage), Piece::Kind::kApart};
   State& state = TheState();
   MutexLock lock(state.mutex);
-  return AllocWhole(state, device, bytes, out);
+  if (const CUresult error = Refused(channel, channel.transport().AllocBuffer(piece.bytes, &piece.buffer)))
+    return error;
+  *out = piece.buffer;
+  return SetApart(state, piece, there);
 }
 
 void FreeShared(Device* device, uint64_t address) {
@@ -168,18 +225,45 @@ void FreeShared(Device* device, uint64_t address) {
   if (it == state.pieces.end() || it->second.device != device) return;
   const Piece piece = it->second;
   state.pieces.erase(it);
-  if (piece.slab == 0) {
+  if (piece.reserved) munmap(reinterpret_cast<void*>(piece.begin), piece.bytes);
+  if (piece.kind != Piece::Kind::kOfSlab) {
     device->channel->transport().FreeBuffer(piece.buffer);
     return;
   }
-  const auto slab = state.slabs.find(piece.slab);
-  PutBack(slab->second, address - piece.slab, piece.bytes);
+  const auto slab = state.slabs.find(piece.begin);
+  PutBack(slab->second, address - piece.begin, piece.bytes);
   // The last one of a device stays: the next piece comes soon.
   bool others = false;
-  for (const auto& [begin, other] : state.slabs) others |= begin != piece.slab && other.device == device;
+  for (const auto& [begin, other] : state.slabs) others |= begin != piece.begin && other.device == device;
   if (slab->second.used != 0 || !others) return;
   device->channel->transport().FreeBuffer(piece.buffer);
   state.slabs.erase(slab);
+}
+
+CUresult PinShared(Device* device, uint64_t address, uint64_t bytes, CUdeviceptr* there) {
+  if (!device->shares_memory) return CUDA_ERROR_NOT_SUPPORTED;
+  const uint64_t pages = address & ~(kPage - 1);
+  Piece piece{device, {}, 0, Up(address + bytes - pages, kPage), Piece::Kind::kPinned};
+  State& state = TheState();
+  MutexLock lock(state.mutex);
+  if (MeetsBuffer(state, pages, piece.bytes)) return CUDA_ERROR_INVALID_VALUE;
+  Channel& channel = *device->channel;
+  if (const CUresult error = Refused(channel, channel.transport().PinBuffer(pages, piece.bytes, &piece.buffer)))
+    return error;
+  const CUresult status = SetApart(state, piece, there);
+  *there += address - pages;
+  return status;
+}
+
+void UnpinShared(Device* device, CUdeviceptr there) {
+  State& state = TheState();
+  const uint64_t begin = there & ~(kPage - 1);
+  {
+    MutexLock lock(state.mutex);
+    const auto it = state.pieces.find(begin);
+    if (it == state.pieces.end() || it->second.kind != Piece::Kind::kPinned) return;
+  }
+  FreeShared(device, begin);
 }
 
 SharedSpan FindShared(uint64_t address, uint64_t bytes) {
@@ -191,7 +275,7 @@ SharedSpan FindShared(uint64_t address, uint64_t bytes) {
   const uint64_t offset = address - it->first;
   const Piece& piece = it->second;
   if (offset >= piece.bytes || bytes > piece.bytes - offset) return {};
-  return {piece.device, piece.buffer.id, address - AddressOf(piece.buffer)};
+  return {piece.device, piece.buffer.id, address - piece.begin};
 }
 
 }  // namespace vgpud::cuda

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-driver-shim/libcuda/launch/host_function.h"
 
-#include <pthread.h>
-
 #include <list>
 #include <map>
 #include <optional>
-#include <thread>
 #include <utility>
 
+#include "guest-driver-shim/libcuda/channel/own_thread.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 
@@ -58,6 +56,14 @@ HostFunctions& All() {
 
 void Serve(const std::shared_ptr<Line>& line);
 
+// False: the system has no more threads.
+bool ServeInThread(const std::shared_ptr<Line>& line) {
+  std::thread thread;
+  if (!StartThread(&thread, [line] { Serve(line); })) return false;
+  thread.detach();
+  return true;
+}
+
 // Whatever ends a function ends its place in the stream: it returns, or its thread ends in it (pthread_exit). Then
 // another thread goes on with the line.
 class Calling {
@@ -72,7 +78,7 @@ class Calling {
     pending_.function = nullptr;
     line_->device->channel->OpenGate(line_->gate, pending_.generation);
     if (pending_.takes_turn) line_->device->channel->turns().End();
-    if (!returned_) std::thread(Serve, line_).detach();
+    if (!returned_ && !ServeInThread(line_)) Serve(line_);  // the thread ends a little later
   }
   void Returned() { returned_ = true; }
 
@@ -103,6 +109,7 @@ bool TakeNext(const std::shared_ptr<Line>& line, Pending* next) {
 // where it was thrown.
 void Serve(const std::shared_ptr<Line>& line) {
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+  LetFaultsThrough();
   Device& device = *line->device;
   for (Pending next; TakeNext(line, &next);) {
     const CUresult status = device.events->Wait(*next.reached);
@@ -134,9 +141,7 @@ std::shared_ptr<Line> Join(Device* device, uint32_t stream) {
     line->gate = free.back();
     line->submitters = 1;
     const auto it = all.lines.emplace(LineKey{device, stream}, line).first;
-    try {
-      std::thread(Serve, line).detach();
-    } catch (...) {  // the system has no more threads
+    if (!ServeInThread(line)) {
       all.lines.erase(it);
       return nullptr;
     }

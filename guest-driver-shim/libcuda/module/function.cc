@@ -137,14 +137,13 @@ CU_API(cuFuncSetAttribute)(CUfunction handle, int attribute, int value) {
   return kernel != nullptr ? kernel->SetAttribute(current.device, attribute, value) : CUDA_ERROR_INVALID_HANDLE;
 }
 CU_API(cuKernelGetAttribute)(int* value, int attribute, CUkernel handle, CUdevice ordinal) {
-  if (const CUresult error = Driver::Get().Ready()) return error;
-  Device* device = Driver::Get().device(ordinal);
-  return device != nullptr ? AttributeOf(handle, device, attribute, value) : CUDA_ERROR_INVALID_DEVICE;
+  Device* device = nullptr;
+  if (const CUresult error = Driver::Get().OpenDevice(ordinal, &device)) return error;
+  return AttributeOf(handle, device, attribute, value);
 }
 CU_API(cuKernelSetAttribute)(int attribute, int value, CUkernel handle, CUdevice ordinal) {
-  if (const CUresult error = Driver::Get().Ready()) return error;
-  Device* device = Driver::Get().device(ordinal);
-  if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  Device* device = nullptr;
+  if (const CUresult error = Driver::Get().OpenDevice(ordinal, &device)) return error;
   const auto kernel = FindKernel(handle);
   return kernel != nullptr ? kernel->SetAttribute(device, attribute, value) : CUDA_ERROR_INVALID_HANDLE;
 }

@@ -45,11 +45,10 @@ HandleTable<CUkernel, Kernel>& Kernels() {
 
 // The device that a context-independent call means: the current context's, else the first.
 Device* AnyDevice(CUresult* error) {
-  *error = Driver::Get().Ready();
-  if (*error != CUDA_SUCCESS) return nullptr;
   const Current current = CurrentContext(false);
-  Device* device = current.error == CUDA_SUCCESS ? current.device : Driver::Get().device(0);
-  *error = device->channel->Sticky();
+  Device* device = current.device;
+  *error = current.error == CUDA_SUCCESS ? CUDA_SUCCESS : Driver::Get().OpenDevice(0, &device);
+  if (*error == CUDA_SUCCESS) *error = device->channel->Sticky();
   return *error == CUDA_SUCCESS ? device : nullptr;
 }
 

@@ -271,7 +271,7 @@ TEST_F(ChannelSocketTest, ASocketThatIsNotThereIsNamed) {
   EXPECT_EQ(nullptr, OpenDeviceFile("/nonexistent/vgpu0", &why_));
   EXPECT_EQ("/nonexistent/vgpu0: No such file or directory", why_);
   EXPECT_EQ(nullptr, OpenDeviceFile("/dev/null", &why_));
-  EXPECT_EQ(0u, why_.find("/dev/null: VGPU_IOC_CHANNEL failed: ")) << why_;
+  EXPECT_EQ(0u, why_.find("/dev/null: VGPU_IOC_INFO failed: ")) << why_;
 }
 
 }  // namespace
