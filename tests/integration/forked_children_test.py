@@ -37,8 +37,8 @@ def test():
                                        stdout=subprocess.PIPE, text=True, start_new_session=True)
             try:
                 child = int(program.stdout.readline())
-                vf = vgpud.show("a")
-                harness.check(vf["vram_used_bytes"] >= MEBIBYTES << 20 and vf["executors"] == 1, f"the program has its memory: {vf['vram_used_bytes']}")
+                harness.wait_until(lambda: vgpud.show("a")["vram_used_bytes"] >= MEBIBYTES << 20 and vgpud.show("a")["executors"] == 1,
+                                   "the program has its memory", seen=lambda: str(vgpud.show("a")))
                 program.kill()
                 program.wait()
                 harness.wait_until(lambda: vgpud.show("a")["vram_used_bytes"] == 0 and vgpud.show("a")["executors"] == 0,
