@@ -25,6 +25,7 @@ import harness  # noqa: E402
 from replug import ReplugGuest  # noqa: E402
 from reports import Console  # noqa: E402
 from vgpuguest import daemon, direct, process  # noqa: E402
+from vgpuguest.paths import ToolError  # noqa: E402
 from vgpuguest.program import GuestProgram  # noqa: E402
 
 PARENT = str(pathlib.Path(__file__).with_name("parent.py"))
@@ -118,16 +119,26 @@ def end_a_vf(vgpud, guest, chance):
 
 
 def end_vfs(vgpud, guest, count, seed):
-    chance, waits = random.Random(f"{seed} vfs"), []
+    """How many, the longest wait of their programs, and how often QEMU did not survive it (docs/restart.md)."""
+    chance, waits, aborts = random.Random(f"{seed} vfs"), [], 0
     console = None
-    for _ in range(count):
-        waits.append(end_a_vf(vgpud, guest, chance))
+    while len(waits) + aborts < count:
+        try:
+            waits.append(end_a_vf(vgpud, guest, chance))
+        except ToolError:
+            if guest.guest.qemu.wait(PATIENCE_S) != -signal.SIGABRT:
+                raise
+            aborts += 1
+            guest.guest = console = None  # the next one boots
+            bed.wait_until(lambda: is_empty(vgpud, IN_VM), "nothing is in use after QEMU's end", PATIENCE_S)
+            vgpud.destroy(IN_VM)
+            continue
         console = console or Console(guest.guest.console)
         if reports := console.reports():
             raise AssertionError(f"the guest's kernel reports {reports[0]}")
         if len(waits) % 10 == 0:
-            print(f"{len(waits)} VFs ended, programs waited {max(waits):.2f} s at worst", flush=True)
-    return len(waits), max(waits, default=0)
+            print(f"{len(waits)} VFs ended, programs waited {max(waits):.2f} s at worst; QEMU aborted {aborts} times", flush=True)
+    return len(waits), max(waits, default=0), aborts
 
 
 def main():
@@ -149,8 +160,8 @@ def main():
         killed, slowest = kill_programs(vgpud, options.programs, options.seed)
         print(f"{killed} programs killed: their memory and executors were gone after {slowest:.2f} s at worst", flush=True)
         bed.wait_until(lambda: files == {vf: bed.open_files(server_of(vf)) for vf in DIRECT}, f"each vgpud-vf has as many descriptors: {files}", 30)
-        ended, longest = end_vfs(vgpud, guest, options.vfs, options.seed)
-        print(f"{ended} VFs ended under a busy guest: its programs were told after {longest:.2f} s at worst", flush=True)
+        ended, longest, aborts = end_vfs(vgpud, guest, options.vfs, options.seed)
+        print(f"{ended} VFs ended under a busy guest: its programs were told after {longest:.2f} s at worst; QEMU aborted {aborts} times more", flush=True)
         counted.check_the_same(vgpud, before)
         print("PASS: nothing is left behind")
 
