@@ -254,6 +254,7 @@ extern struct wait_queue_head vgpu_users_wait;
 struct vgpu_user *vgpu_user_get(void);
 void vgpu_user_put(struct vgpu_user *user);
 int vgpu_user_charge(struct vgpu_user *user, u64 bytes);
+void vgpu_user_charged(u64 bytes);
 void vgpu_user_uncharge(struct vgpu_user *user, u64 bytes);
 int vgpu_user_pace_command(struct vgpu_user *user);
 int vgpu_user_pace_doorbell(struct vgpu_user *user);

@@ -380,6 +380,7 @@ struct vgpu_mem *vgpu_mem_make(struct vgpu_channel *channel, u64 address, u64 by
 		return ERR_PTR(ret);
 	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
 	if (!mem) {
+		vgpu_user_charged(bytes);
 		vgpu_user_uncharge(channel->user, bytes);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -394,6 +395,7 @@ struct vgpu_mem *vgpu_mem_make(struct vgpu_channel *channel, u64 address, u64 by
 		ret = vgpu_mem_take_pages(mem, address);
 		up(&channel->user->workers);
 	}
+	vgpu_user_charged(bytes);
 	if (ret) {
 		vgpu_mem_put(mem);
 		return ERR_PTR(ret);

@@ -39,6 +39,8 @@ DECLARE_WAIT_QUEUE_HEAD(vgpu_users_wait);
 static DEFINE_SPINLOCK(vgpu_users_lock);
 static LIST_HEAD(vgpu_users);
 static u64 vgpu_pinned;
+/* Of it, what is being allocated: it may still look available. */
+static u64 vgpu_filling;
 
 /**
  * vgpu_user_get() - the current user
@@ -93,7 +95,7 @@ static bool vgpu_user_may_pin(struct vgpu_user *user, u64 bytes, bool admin)
 	u64 all = ram / 100 * min(READ_ONCE(pinned_percent), 100u);
 	u64 left = all > vgpu_pinned ? all - vgpu_pinned : 0;
 
-	if (bytes > left || bytes + ram / VGPU_KEEP_FREE_SHARE > available)
+	if (bytes > left || bytes + vgpu_filling + ram / VGPU_KEEP_FREE_SHARE > available)
 		return false;
 	return admin || (user->pinned + bytes + all / VGPU_RESERVE_SHARE <= left &&
 			 user->mems < READ_ONCE(user_buffers));
@@ -109,6 +111,7 @@ static int vgpu_user_try_charge(struct vgpu_user *user, u64 bytes, bool admin)
 		user->mems++;
 		user->pinned += bytes;
 		vgpu_pinned += bytes;
+		vgpu_filling += bytes;
 	}
 	spin_unlock(&vgpu_users_lock);
 	return may ? 0 : -ENOMEM;
@@ -119,6 +122,8 @@ static int vgpu_user_try_charge(struct vgpu_user *user, u64 bytes, bool admin)
  * @user: whose; waits for those of his closed channels
  * @bytes: page aligned
  *
+ * vgpu_user_charged() follows when they are allocated, or will not be.
+ *
  * Return: 0 until vgpu_user_uncharge(), or -ENOMEM (a limit would be passed), -ERESTARTSYS.
  */
 int vgpu_user_charge(struct vgpu_user *user, u64 bytes)
@@ -126,6 +131,17 @@ int vgpu_user_charge(struct vgpu_user *user, u64 bytes)
 	bool admin = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 
 	return vgpu_user_retry(user, vgpu_user_try_charge(user, bytes, admin));
+}
+
+/**
+ * vgpu_user_charged() - what vgpu_user_charge() has counted is not available any more
+ * @bytes: as for that
+ */
+void vgpu_user_charged(u64 bytes)
+{
+	spin_lock(&vgpu_users_lock);
+	vgpu_filling -= bytes;
+	spin_unlock(&vgpu_users_lock);
 }
 
 /**
