@@ -53,7 +53,7 @@
 
 /* Pages that fail rather than take memory by force: no OOM killer, no hard reclaim. */
 #define VGPU_GFP (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NORETRY | __GFP_NOWARN)
-/* What is contiguous for the device is a piece. The host maps each, and may have few mappings. */
+/* A piece is contiguous for the device. The host maps each one, and its mappings are limited. */
 #define VGPU_MAX_PIECES 8192
 
 /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Buffers of a channel: memory that the guest program and the host share. Number 0 is its rings.
- * Whoever takes an entry out of the array has its reference.
+ * The array owns a reference to each of its buffers; removing an entry hands that reference over.
  */
 #include "vgpu.h"
 

@@ -36,7 +36,7 @@ static dev_t vgpu_numbers;
 
 static const char *const vgpu_states[] = { "quiet", "running", "dead", "gone" };
 
-/* What the host should have let go of. A device that runs has had all of that given back. */
+/* Bytes that the host has yet to release. A running device has released everything. */
 static s64 vgpu_parked_of(struct vgpu_dev *vgpu)
 {
 	return READ_ONCE(vgpu->state) == VGPU_RUNNING ? 0 : atomic64_read(&vgpu->bytes);
@@ -400,7 +400,7 @@ static int vgpu_bind(struct vgpu_dev *vgpu)
 	if (ret)
 		return ret;
 	mutex_lock(&vgpu->life_lock);
-	/* What an earlier binding, or a kernel before this one, has left running there. */
+	/* An earlier binding, or the kernel before this one, may have left the device running. */
 	pci_clear_master(vgpu->pdev);
 	ret = vgpu_start(vgpu);
 	mutex_unlock(&vgpu->life_lock);

@@ -286,7 +286,7 @@ static int vgpu_mem_fill_dma(struct vgpu_mem *mem)
 	return 0;
 }
 
-/* What does not exist now in that size is not asked for again. */
+/* Takes large pieces first. After a size has failed it asks for smaller ones only. */
 static int vgpu_mem_fill(struct vgpu_mem *mem)
 {
 	int order = VGPU_PIECE_ORDER, i, ret;

@@ -22,7 +22,7 @@ MODULE_PARM_DESC(user_channels, "Channels that one user may have open on one VF 
  *
  * Nobody takes more than what he leaves to others; see vgpu_user_may_pin().
  *
- * Return: 0, -EBUSY (there is none left) or -EMFILE (the user has as many as he may).
+ * Return: 0, -EBUSY (no channel is left) or -EMFILE (the user has the most that one user may have).
  */
 int vgpu_slot_take(struct vgpu_channel *channel, bool admin)
 {

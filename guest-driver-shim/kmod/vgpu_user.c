@@ -39,7 +39,7 @@ DECLARE_WAIT_QUEUE_HEAD(vgpu_users_wait);
 static DEFINE_SPINLOCK(vgpu_users_lock);
 static LIST_HEAD(vgpu_users);
 static u64 vgpu_pinned;
-/* Of it, what is being allocated: it may still look available. */
+/* The part of vgpu_pinned that is being allocated. The kernel may still count it as available. */
 static u64 vgpu_filling;
 
 /**

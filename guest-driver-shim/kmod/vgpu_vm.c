@@ -29,7 +29,7 @@ static vm_fault_t vgpu_vm_insert_dma(struct vm_fault *vmf, struct vgpu_mem *mem,
 
 	if (!mem->pages[at])
 		return VM_FAULT_SIGBUS;
-	/* What removal has put there is encrypted where the pages shared with the host were not. */
+	/* Removal has replaced the shared pages. Confidential guests encrypt only the new ones. */
 	if (list_empty_careful(&mem->link))
 		prot = vm_get_page_prot(vmf->vma->vm_flags);
 	return vmf_insert_pfn_prot(vmf->vma, vmf->address, page_to_pfn(mem->pages[at]), prot);

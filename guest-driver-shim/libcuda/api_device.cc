@@ -23,7 +23,7 @@ Device* Find(CUdevice ordinal, bool arguments_ok, CUresult* error) {
   return *error == CUDA_SUCCESS ? device : nullptr;
 }
 
-// The same with a channel.
+// As Find, and opens the device's channel if the process has none yet.
 Device* FindOpen(CUdevice ordinal, bool arguments_ok, CUresult* error) {
   Device* device = Find(ordinal, arguments_ok, error);
   if (device != nullptr) *error = Driver::Get().OpenDevice(ordinal, &device);

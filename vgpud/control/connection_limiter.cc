@@ -46,6 +46,12 @@ bool HasLeft(bufferevent* stream) {
   return ::recv(bufferevent_getfd(stream), &next, sizeof next, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
+// libevent closes it before the loop waits again, also while it serves a request of it.
+void End(bufferevent* stream) {
+  bufferevent_disable(stream, EV_READ | EV_WRITE);
+  bufferevent_trigger_event(stream, BEV_EVENT_READING | BEV_EVENT_EOF, BEV_TRIG_DEFER_CALLBACKS);
+}
+
 // Says why and closes. What does not fit into the socket is left out.
 void Refuse(bufferevent* stream, const ConnectionLimiter::Refusal& refusal) {
   const std::string body = nlohmann::json{{"error", refusal.error}}.dump() + "\n";
@@ -53,8 +59,7 @@ void Refuse(bufferevent* stream, const ConnectionLimiter::Refusal& refusal) {
       "HTTP/1.1 {} Refused\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{}",
       refusal.status, body.size(), body);
   (void)::send(bufferevent_getfd(stream), answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  bufferevent_disable(stream, EV_READ | EV_WRITE);
-  bufferevent_trigger_event(stream, BEV_EVENT_READING | BEV_EVENT_EOF, 0);
+  End(stream);
 }
 
 }  // namespace
@@ -201,6 +206,7 @@ ConnectionLimiter::Client* ConnectionLimiter::Find(bufferevent* stream) {
 }
 
 tl::expected<Sharer, ConnectionLimiter::Refusal> ConnectionLimiter::WhoIs(bufferevent* stream) {
+  DropThoseDone();
   Client* const client = Find(stream);
   if (client == nullptr) return tl::unexpected(Refusal{503, "this connection is not served any more"});
   // Its request has come before LetIn: then that has nothing left to do with it.
@@ -217,7 +223,7 @@ void ConnectionLimiter::Note(bufferevent* stream, bool has_request) {
   Client* const client = Find(stream);
   if (client == nullptr) return;
   client->stay.has_request = has_request;
-  // Meanwhile libevent reads on: what comes behind it. 0: as much as the next one has.
+  // While it serves a request libevent reads what the client sends behind it. 0: no limit, as a request has its own.
   bufferevent_setwatermark(stream, EV_READ, 0, has_request ? kReadAhead : 0);
   client->stay.waits = false;
   client->stay.since = Now();
@@ -239,7 +245,8 @@ void ConnectionLimiter::DropThoseDone() {
   });
 }
 
-// Of whoever has more than one; rather one that nobody waits at.
+// A connection of the sharer who has most, and more than one. Those without a request go first, those that wait for a
+// VF last.
 ConnectionLimiter::Client* ConnectionLimiter::OneOfWhoHasMost() {
   const auto order = [this](const Client& client) {
     return std::tuple(places_.held(client.who), !client.stay.waits, !client.stay.has_request);
@@ -253,11 +260,10 @@ ConnectionLimiter::Client* ConnectionLimiter::OneOfWhoHasMost() {
   return found;
 }
 
-// Its place is free at once.
 void ConnectionLimiter::TellToLeave(Client* client) {
   client->told_to_leave = true;
   client->place.reset();
-  ::shutdown(bufferevent_getfd(client->stream), SHUT_RDWR);  // libevent hears of it as of a client that left
+  End(client->stream);
 }
 
 // Of those without a request.

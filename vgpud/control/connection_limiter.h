@@ -95,7 +95,7 @@ class ConnectionLimiter {
   void DropThoseDone();
   Client* FirstToGo();
   Client* OneOfWhoHasMost();
-  static void TellToLeave(Client* client);
+  static void TellToLeave(Client* client);  // its place is free at once
   void Close(Ns pause);
   void Complain(const std::string& why);
 

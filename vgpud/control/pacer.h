@@ -16,7 +16,8 @@ namespace vgpud::daemon {
 // Processor time that the calling thread has used so far.
 Ns ThreadTime();
 
-// When may more be done, so that this thread is busy with it for no more than one part in `parts` of its time?
+// When may this thread do more of something, so that it takes no more than one part in `parts` of its time? A rest is a
+// second at most.
 class PartOfTime {
  public:
   explicit PartOfTime(int parts) : parts_(parts) {}

@@ -65,7 +65,7 @@ struct VfWorld {
   bool WantsMemory() const;
   // Computing time of all executors so far.
   uint64_t CpuNs() const;
-  // What its bell says; no word: it has rung too often, and is muted for now.
+  // The word of its bell, to wait for. Returns no word while the bell is muted because it rang too often.
   FutexWord Bell(TimePoint now);
   // Asks the executors to ring when they become ready, not only when they stop.
   void Watch(bool watch) { grant_page().notify.store(watch ? 2 : 1, std::memory_order_seq_cst); }

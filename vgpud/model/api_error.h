@@ -18,7 +18,7 @@ enum class ErrorKind : uint8_t {
   kFailed,       // tried, and it did not work
   kUnavailable,  // not now
   kForbidden,    // not for this client
-  kTooMany,      // its share is used up for now
+  kTooMany,      // the client's share is used up
 };
 struct ApiError {
   ErrorKind kind = ErrorKind::kFailed;

@@ -117,7 +117,7 @@ void VfLives::End(const std::string& name, bool for_good, Reply<VfReport> done) 
   if (vf.state() == Vf::State::kClosing)
     return done(ApiFail(ErrorKind::kConflict, fmt::format("vf \"{}\" is being destroyed already", name)));
   const VfId id = vf.id();
-  // Answers once: when it is gone, or when it is known that it can't be for now.
+  // Answers once: when the VF is gone, or when destroying it has failed.
   const auto answer = [once = std::make_shared<Reply<VfReport>>(std::move(done))](ApiResult<VfReport> report) {
     if (const auto reply = std::exchange(*once, nullptr)) reply(std::move(report));
   };

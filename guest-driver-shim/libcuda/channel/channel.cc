@@ -182,16 +182,18 @@ Completion Channel::Exchange(const Command& command, std::span<const std::byte> 
 
 void Channel::PrintOutput() {
   // Who serves a turn has no time for it, and the next who waits does it.
-  if (LoadAcquire(header().printed) == 0 || Turns::Exempt::Now()) return;
+  if ((LoadAcquire(header().printed) == 0 && !writes_.load()) || Turns::Exempt::Now()) return;
   has_printed_.store(true);
   for (;;) {
     FILE* busy;
     {
       MutexLock lock(print_mutex_);
+      writes_.store(true);
       busy = WritePrinted();
+      writes_.store(busy != nullptr);
     }
     if (busy == nullptr) return;
-    flockfile(busy);  // who has it may come here itself, and must not find print_mutex_ taken
+    flockfile(busy);  // the thread that has it may come here itself, and must not find print_mutex_ taken
     funlockfile(busy);
   }
 }

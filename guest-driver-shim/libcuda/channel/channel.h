@@ -175,17 +175,19 @@ class Channel {
   Answer* answers_ GUARDED_BY(mutex_) = nullptr;
   Waiting* waits_ GUARDED_BY(mutex_) = nullptr;
 
-  // What has been read of the output of kernels and is not written yet.
+  // Output of kernels that this process has read and not yet written.
   struct Printed {
     std::unique_ptr<std::byte[]> piece;  // as large as one may be, from the first output on
     size_t bytes = 0;
     FILE* to = nullptr;
   };
-  // All of it, in order. Or the stream that another thread of the program has locked.
+  // Reads and writes all output, in order. Returns the stream that another thread of the program has locked, if that
+  // stopped it; nullptr: nothing is left.
   FILE* WritePrinted() REQUIRES(print_mutex_);
 
   Mutex print_mutex_{lock_rank::kPrint};
   Printed printed_ GUARDED_BY(print_mutex_);
+  std::atomic<bool> writes_{false};  // a thread has read output that is not written yet, or is about to
   std::atomic<bool> has_printed_{false};
 
   std::atomic<bool> lost_{false};

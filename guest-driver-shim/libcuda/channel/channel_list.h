@@ -19,8 +19,8 @@ struct ChannelList {
 // order of their names.
 ChannelList ParseChannelList(std::string_view value);
 
-// What the environment says; nullopt: VGPU_CHANNEL is not set, or empty, or of somebody who has fewer rights than this
-// process (secure_getenv(3)).
+// Reads VGPU_CHANNEL. nullopt: it is not set or empty, or this process has more rights than its caller, whose
+// environment it must not trust (secure_getenv(3)).
 std::optional<ChannelList> ChannelsOfEnvironment();
 
 }  // namespace vgpud::cuda

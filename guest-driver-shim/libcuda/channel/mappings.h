@@ -24,7 +24,7 @@ struct Mapping {
 // Calls f(mapping, bytes) for each mapping that [at, at + bytes) has a part of, in order.
 void ForEachMapping(uint64_t at, uint64_t bytes, const std::function<void(const Mapping&, uint64_t)>& f);
 
-// What a program has said of memory, as far as the kernel tells.
+// Advice, locks and protection keys that a program has set on a mapping, as far as the kernel reports them.
 struct Treatment {
   uint32_t advice = 0;  // a bit for each row of the table in mappings.cc
   bool locked = false;

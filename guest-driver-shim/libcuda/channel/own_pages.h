@@ -11,7 +11,8 @@
 
 namespace vgpud::cuda {
 
-// Of standard containers that allocate seldom.
+// An allocator for standard containers that allocate seldom. It maps pages, so a container does not use the program's
+// heap.
 template <class T>
 struct OwnPages {
   using value_type = T;

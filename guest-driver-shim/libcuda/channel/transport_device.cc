@@ -101,7 +101,7 @@ class DeviceFile : public Transport {
     return error == 0;
   }
 
-  // 0 or an errno; a signal of the program's is none.
+  // Returns 0 or an errno. Repeats the call when a signal of the program interrupts it.
   int Ask(unsigned long what, void* about) const {
     int done;
     do done = ioctl(fd_.get(), what, about);

@@ -56,7 +56,8 @@ struct PinnedSpan {
 // `address` may be one that only kernels have.
 PinnedSpan FindPinned(const void* address, uint64_t bytes);
 
-// Where the program has host memory that it names by an address of kernels; `address` itself for all other memory.
+// Translates an address that kernels use for host memory to the program's own address of it. Returns `address`
+// unchanged for all other memory.
 uint64_t OfHost(uint64_t address);
 
 // Is it in pinned or registered host memory?

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one user of the control API has of it, beside what others have.
+#include <event2/event.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <string>
 #include <vector>
 
 #include "tests/unit/vgpud/control/control_rig.h"
@@ -103,6 +107,46 @@ TEST_F(ControlSharesTest, RequestsWaitForTheRateOfTheirUser) {
   const TimePoint start = Now();
   for (int i = 0; i < 4; ++i) EXPECT_EQ(200, Ask("GET", "/v1/vfs").status);
   EXPECT_GE(Now() - start, 300ms);
+}
+
+// User 8 comes and goes. Each time that makes room for a connection of user 7, whose requests wait for their rate, and
+// each time one of those has to go.
+TEST_F(ControlSharesTest, WhoHadToGoKeepsNoDescriptor) {
+  ClientLimits limits;
+  limits.connections = {.what = "connections", .each = 3, .all = 4, .reserved = 1};
+  limits.requests = {
+      .what = "requests", .each_per_second = 1, .each_at_once = 1, .all_per_second = 0, .all_at_once = 0};
+  std::string name;
+  size_t let_in = 0;
+  limits.sharer = [&](int) {
+    ++let_in;
+    return Sharer{name};
+  };
+  Serve(limits);
+  const auto serve = [this] {
+    for (int i = 0; i < 10; ++i) event_base_loop(loop_.base(), EVLOOP_NONBLOCK);
+  };
+  const auto come_and_go = [&](const std::string& who, const std::string& requests) {
+    name = who;
+    UniqueFd client = *ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK);
+    EXPECT_EQ(static_cast<ssize_t>(requests.size()),
+              ::send(client.get(), requests.data(), requests.size(), MSG_NOSIGNAL));
+    for (const size_t before = let_in; let_in == before;) serve();
+    client.Reset();
+    serve();
+  };
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+  };
+  std::string requests;
+  for (int i = 0; i < 1000; ++i) requests += "GET /v1/vfs HTTP/1.1\r\n\r\n";
+  for (int i = 0; i < 3; ++i) come_and_go("user 7", requests);
+  const auto full = descriptors();
+  for (int round = 0; round < 50; ++round) {
+    come_and_go("user 8", "");
+    come_and_go("user 7", requests);
+  }
+  EXPECT_LE(descriptors(), full + 1);
 }
 
 TEST_F(ControlSharesTest, RequestsThatWaitAreNotReadWithoutEnd) {
