@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 #include "base/checked.h"
@@ -46,18 +48,44 @@ void Arena::MapPages(uint64_t offset, uint64_t bytes, int delta) {
   }
 }
 
-std::optional<uint64_t> Arena::TakeFree(uint64_t bytes, uint64_t alignment) {
-  for (auto it = free_.begin(); it != free_.end(); ++it) {
-    const auto [begin, size] = *it;
-    const uint64_t offset = (begin + alignment - 1) / alignment * alignment;
-    const uint64_t skipped = offset - begin;
-    if (skipped > size || bytes > size - skipped) continue;
-    free_.erase(it);
-    if (skipped != 0) free_[begin] = skipped;
-    if (const uint64_t rest = size - skipped - bytes; rest != 0) free_[offset + bytes] = rest;
-    return offset;
+std::optional<uint64_t> Arena::TakeFree(uint64_t bytes) {
+  const auto it = std::find_if(free_.begin(), free_.end(), [&](const auto& range) { return range.second >= bytes; });
+  if (it == free_.end()) return std::nullopt;
+  const uint64_t offset = it->first;
+  TakeOf(it, offset, bytes);
+  return offset;
+}
+
+// Memory of a card has no order of its own: what is free is found, however it is scattered.
+std::optional<MappableMemory::Pieces> Arena::TakePages(uint64_t bytes) {
+  const auto pages_of = [](const auto& range) {
+    const uint64_t begin = CheckedSize(range.first).AlignedUp(kPage).saturated();
+    const uint64_t end = (range.first + range.second) / kPage * kPage;
+    return std::pair(begin, end > begin ? end - begin : 0);
+  };
+  uint64_t there = 0;
+  for (const auto& range : free_) there += pages_of(range).second;
+  if (there < bytes) return std::nullopt;
+  MappableMemory::Pieces pieces;
+  for (auto it = free_.begin(); bytes != 0;) {
+    const auto [begin, whole] = pages_of(*it);
+    const auto next = std::next(it);
+    if (const uint64_t taken = std::min(whole, bytes); taken != 0) {
+      TakeOf(it, begin, taken);
+      pieces.emplace_back(memory() + begin, taken);
+      bytes -= taken;
+    }
+    it = next;
   }
-  return std::nullopt;
+  return pieces;
+}
+
+void Arena::TakeOf(std::map<uint64_t, uint64_t>::iterator range, uint64_t offset, uint64_t bytes) {
+  const auto [begin, size] = *range;
+  free_.erase(range);
+  const uint64_t skipped = offset - begin;
+  if (skipped != 0) free_[begin] = skipped;
+  if (const uint64_t rest = size - skipped - bytes; rest != 0) free_[offset + bytes] = rest;
 }
 
 void Arena::PutFree(uint64_t offset, uint64_t bytes) {
@@ -81,7 +109,7 @@ GpuResult<GpuVa> Arena::Alloc(uint64_t bytes, bool pinned) {
   if (bytes > bytes_)
     return GpuFail(CuStatus::kOutOfMemory, fmt::format("{} bytes asked, the device has {}", bytes, bytes_));
   const uint64_t need = Rounded(bytes);
-  const auto offset = TakeFree(need, kGranule);
+  const auto offset = TakeFree(need);
   if (!offset) return GpuFail(CuStatus::kOutOfMemory, fmt::format("no free range of {} bytes in device memory", need));
   {
     MutexLock lock(mutex_);
@@ -110,17 +138,21 @@ GpuResult<uint64_t> Arena::CreateMappable(uint64_t bytes) {
   if (!mappable_->possible()) return GpuFail(CuStatus::kNotSupported, "this GPU can't map memory to addresses later");
   if (bytes == 0 || bytes % kPage != 0)
     return GpuFail(CuStatus::kInvalidValue, fmt::format("{} bytes are no multiple of {}", bytes, kPage));
-  const auto offset = bytes > bytes_ ? std::nullopt : TakeFree(bytes, kPage);
-  if (!offset) return GpuFail(CuStatus::kOutOfMemory, fmt::format("no free range of {} bytes in device memory", bytes));
-  return mappable_->Create({memory() + *offset, bytes});
+  auto pieces = TakePages(bytes);
+  if (!pieces) return GpuFail(CuStatus::kOutOfMemory, fmt::format("no {} bytes of free pages in device memory", bytes));
+  return mappable_->Create(std::move(*pieces));
 }
 
 GpuResult<uint64_t> Arena::ReleaseMappable(uint64_t block) {
   const auto storage = mappable_->Release(block);
   if (!storage) return tl::unexpected(storage.error());
-  madvise(storage->data(), storage->size(), MADV_DONTNEED);
-  PutFree(static_cast<uint64_t>(storage->data() - memory()), storage->size());
-  return storage->size();
+  uint64_t bytes = 0;
+  for (const auto& piece : *storage) {
+    madvise(piece.data(), piece.size(), MADV_DONTNEED);
+    PutFree(static_cast<uint64_t>(piece.data() - memory()), piece.size());
+    bytes += piece.size();
+  }
+  return bytes;
 }
 
 GpuResult<void> Arena::MapMemory(uint64_t block, uint64_t offset, GpuVa to, uint64_t bytes) {

@@ -89,8 +89,11 @@ class Arena {
     bool pinned;
   };
   void MapPages(uint64_t offset, uint64_t bytes, int delta);
-  // First fit at a multiple of `alignment`; the start.
-  std::optional<uint64_t> TakeFree(uint64_t bytes, uint64_t alignment);
+  // First fit; the start.
+  std::optional<uint64_t> TakeFree(uint64_t bytes);
+  // All or nothing.
+  std::optional<MappableMemory::Pieces> TakePages(uint64_t bytes);
+  void TakeOf(std::map<uint64_t, uint64_t>::iterator range, uint64_t offset, uint64_t bytes);
   void PutFree(uint64_t offset, uint64_t bytes);
   uint8_t* page_map() const { return page_mapped_.At<uint8_t>(0); }
   uint8_t* vram_pages() const;

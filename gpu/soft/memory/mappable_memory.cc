@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -20,21 +21,58 @@ bool Overlaps(const Map& map, uint64_t at, uint64_t bytes, Size size_of) {
   return behind != map.begin() && at - std::prev(behind)->first < size_of(std::prev(behind)->second);
 }
 
-bool Protect(std::byte* at, uint64_t bytes, int protection) { return ::mprotect(at, bytes, protection) == 0; }
+using Pieces = MappableMemory::Pieces;
+
+uint64_t Bytes(const Pieces& pieces) {
+  uint64_t bytes = 0;
+  for (const auto& piece : pieces) bytes += piece.size();
+  return bytes;
+}
+
+// [offset, offset + bytes), which is inside.
+Pieces Part(const Pieces& pieces, uint64_t offset, uint64_t bytes) {
+  Pieces part;
+  for (const auto& piece : pieces) {
+    if (bytes == 0) break;
+    if (offset >= piece.size()) {
+      offset -= piece.size();
+      continue;
+    }
+    part.push_back(piece.subspan(offset, std::min<uint64_t>(bytes, piece.size() - offset)));
+    bytes -= part.back().size();
+    offset = 0;
+  }
+  return part;
+}
+
+bool Protect(const Pieces& pieces, int protection) {
+  return std::all_of(pieces.begin(), pieces.end(),
+                     [&](const auto& piece) { return ::mprotect(piece.data(), piece.size(), protection) == 0; });
+}
+
+void MovePages(const Pieces& to, const Pieces& from) {
+  auto target = to.begin();
+  uint64_t filled = 0;
+  for (const auto& piece : from) {
+    for (uint64_t page = 0; page < piece.size(); page += MappableMemory::kGrain) {
+      std::memcpy(target->data() + filled, piece.data() + page, MappableMemory::kGrain);
+      ::madvise(piece.data() + page, MappableMemory::kGrain, MADV_DONTNEED);
+      filled += MappableMemory::kGrain;
+      if (filled == target->size()) filled = 0, ++target;
+    }
+  }
+}
 
 // Moves all bytes, page by page, so that they never take more than one page twice. At any time only one of both sides
 // is writable: what is writable counts against the limit of this process. False: nothing has changed.
-bool Move(std::byte* to, std::byte* from, uint64_t bytes, bool contents) {
-  if (!Protect(from, bytes, PROT_READ)) return false;
-  if (!Protect(to, bytes, PROT_READ | PROT_WRITE)) {
-    Protect(from, bytes, PROT_READ | PROT_WRITE);
+bool Move(const Pieces& to, const Pieces& from, bool contents) {
+  if (!Protect(from, PROT_READ) || !Protect(to, PROT_READ | PROT_WRITE)) {
+    Protect(to, PROT_NONE);
+    Protect(from, PROT_READ | PROT_WRITE);
     return false;
   }
-  for (uint64_t page = 0; contents && page < bytes; page += MappableMemory::kGrain) {
-    std::memcpy(to + page, from + page, MappableMemory::kGrain);
-    ::madvise(from + page, MappableMemory::kGrain, MADV_DONTNEED);
-  }
-  Protect(from, bytes, PROT_NONE);
+  if (contents) MovePages(to, from);
+  Protect(from, PROT_NONE);
   return true;
 }
 
@@ -45,17 +83,17 @@ MappableMemory::MappableMemory(std::byte* begin, uint64_t bytes, uint8_t* pages)
   if (auto space = Mapping::ReserveAt(reinterpret_cast<uint64_t>(begin), bytes)) space_ = std::move(*space);
 }
 
-uint64_t MappableMemory::Create(std::span<std::byte> storage) {
-  blocks_[next_block_].storage = storage;
+uint64_t MappableMemory::Create(Pieces storage) {
+  blocks_[next_block_].storage = std::move(storage);
   return next_block_++;
 }
 
-GpuResult<std::span<std::byte>> MappableMemory::Release(uint64_t block) {
+GpuResult<MappableMemory::Pieces> MappableMemory::Release(uint64_t block) {
   const auto it = blocks_.find(block);
   if (it == blocks_.end()) return GpuFail(CuStatus::kInvalidHandle, fmt::format("no memory {} to be mapped", block));
   if (!it->second.mapped.empty())
     return GpuFail(CuStatus::kInvalidValue, fmt::format("memory {} is mapped, unmap it first", block));
-  const auto storage = it->second.storage;
+  Pieces storage = std::move(it->second.storage);
   blocks_.erase(it);
   return storage;
 }
@@ -70,13 +108,13 @@ GpuResult<void> MappableMemory::Map(uint64_t block, uint64_t offset, uint64_t at
     MutexLock lock(mutex_);
     taken = Overlaps(mapped_, at, bytes, [](const Mapped& m) { return m.bytes; });
   }
-  if (!whole || !Inside(offset, bytes, memory.storage.size()) || !Inside(at, bytes, space_.size()) || taken)
+  if (!whole || !Inside(offset, bytes, Bytes(memory.storage)) || !Inside(at, bytes, space_.size()) || taken)
     return GpuFail(CuStatus::kInvalidValue,
                    fmt::format("{} bytes at {} of memory {} ({} bytes) can't be mapped to {:#x}", bytes, offset, block,
-                               memory.storage.size(), at));
+                               Bytes(memory.storage), at));
   if (Overlaps(memory.mapped, offset, bytes, [](uint64_t size) { return size; }))
     return GpuFail(CuStatus::kNotSupported, fmt::format("memory {} can't be at two addresses at a time", block));
-  if (!Move(Host(at), memory.storage.data() + offset, bytes, memory.used))
+  if (!Move({{Host(at), bytes}}, Part(memory.storage, offset, bytes), memory.used))
     return GpuFail(CuStatus::kOutOfMemory, fmt::format("the host can't map {} bytes", bytes));
   memory.used = true;
   memory.mapped[offset] = bytes;
@@ -105,7 +143,7 @@ GpuResult<void> MappableMemory::Unmap(uint64_t at, uint64_t bytes) {
   while (bytes != 0) {
     const Mapped piece = piece_at(at);
     Block& memory = blocks_.at(piece.block);
-    if (!Move(memory.storage.data() + piece.offset, Host(at), piece.bytes, true))
+    if (!Move(Part(memory.storage, piece.offset, piece.bytes), {{Host(at), piece.bytes}}, true))
       return GpuFail(CuStatus::kOutOfMemory, fmt::format("the host can't unmap {} bytes", piece.bytes));
     std::memset(pages_ + at / kGrain, 0, piece.bytes / kGrain);
     memory.mapped.erase(piece.offset);

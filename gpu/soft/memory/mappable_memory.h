@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/mapping.h"
 #include "gpu/gpu.h"
@@ -26,12 +27,15 @@ class MappableMemory {
   MappableMemory(const MappableMemory&) = delete;
   MappableMemory& operator=(const MappableMemory&) = delete;
 
+  // Of whole pages, in the order of their offsets.
+  using Pieces = std::vector<std::span<std::byte>>;
+
   bool possible() const { return static_cast<bool>(space_); }
   bool any() const { return !blocks_.empty(); }
-  // `storage`: whole pages of zeros that it has until Release gives them back.
-  uint64_t Create(std::span<std::byte> storage);
+  // `storage`: zeros that it has until Release gives them back.
+  uint64_t Create(Pieces storage);
   // kInvalidHandle; kInvalidValue: a part of it has an address.
-  GpuResult<std::span<std::byte>> Release(uint64_t block);
+  GpuResult<Pieces> Release(uint64_t block);
   // `at`: an offset in the addresses. All sizes and places are multiples of kGrain. kInvalidHandle; kInvalidValue: not
   // inside, or something is there; kNotSupported: a part of it has an address already; kOutOfMemory: of the host's.
   GpuResult<void> Map(uint64_t block, uint64_t offset, uint64_t at, uint64_t bytes);
@@ -48,7 +52,7 @@ class MappableMemory {
 
  private:
   struct Block {
-    std::span<std::byte> storage;
+    Pieces storage;
     std::map<uint64_t, uint64_t> mapped;  // bytes by offset
     bool used = false;                    // had an address once, so it may have contents
   };

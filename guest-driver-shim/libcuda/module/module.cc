@@ -53,10 +53,9 @@ Device* AnyDevice(CUresult* error) {
 }
 
 CUresult ReadFile(const char* path, std::vector<char>* out) {
-  OwnedFd fd(open(path, O_RDONLY | O_CLOEXEC));
+  OwnedFd fd(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO that nobody writes would hang
   struct stat facts;
-  if (!fd || fstat(fd.get(), &facts) != 0) return CUDA_ERROR_FILE_NOT_FOUND;
-  if (!S_ISREG(facts.st_mode)) return CUDA_ERROR_INVALID_IMAGE;
+  if (!fd || fstat(fd.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return CUDA_ERROR_FILE_NOT_FOUND;
   out->assign(static_cast<size_t>(facts.st_size) + 1, '\0');  // text ends with NUL
   size_t at = 0;
   while (at < static_cast<size_t>(facts.st_size)) {

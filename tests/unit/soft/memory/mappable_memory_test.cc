@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <optional>
+#include <vector>
 
 #include "base/sanitizer.h"
 #include "gpu/soft/soft_gpu.h"
@@ -66,6 +67,29 @@ class Mappable : public testing::Test {
   std::optional<SoftGpu> gpu;
   std::unique_ptr<GpuModule> module;
 };
+
+TEST_F(Mappable, ItTakesWhatIsFreeHoweverScattered) {
+  std::vector<GpuVa> all;
+  for (uint64_t n = 0; n < kVram / kPage; ++n) all.push_back(*gpu->Alloc(kPage));
+  for (const size_t gone : {0, 2, 3, 6}) ASSERT_TRUE(gpu->Free(all[gone]));
+  EXPECT_FALSE(gpu->CreateMappable(5 * kPage));
+  const uint64_t block = *gpu->CreateMappable(4 * kPage);
+  EXPECT_FALSE(gpu->Alloc(1)) << "nothing is left";
+  ASSERT_EQ(CuStatus::kSuccess, Map(block, 0, kMapped, 4 * kPage));
+  for (uint32_t n = 0; n < 4; ++n)
+    for (uint32_t times = 0; times <= n; ++times) EXPECT_EQ(CuStatus::kSuccess, Run(kMapped + n * kPage));
+  ASSERT_EQ(CuStatus::kSuccess, Unmap(kMapped, 4 * kPage));
+  ASSERT_EQ(CuStatus::kSuccess, Map(block, kPage, kMapped + 8 * kPage, 2 * kPage)) << "across two of its pieces";
+  EXPECT_EQ(2u, Word(kMapped + 8 * kPage));
+  EXPECT_EQ(3u, Word(kMapped + 9 * kPage));
+  ASSERT_EQ(CuStatus::kSuccess, Map(block, 3 * kPage, kMapped, kPage));
+  EXPECT_EQ(4u, Word(kMapped));
+  ASSERT_EQ(CuStatus::kSuccess, Unmap(kMapped + 8 * kPage, 2 * kPage));
+  ASSERT_EQ(CuStatus::kSuccess, Unmap(kMapped, kPage));
+  EXPECT_EQ(4 * kPage, *gpu->ReleaseMappable(block));
+  for (const size_t kept : {1, 4, 5, 7}) ASSERT_TRUE(gpu->Free(all[kept]));
+  EXPECT_TRUE(gpu->Alloc(kVram)) << "all of it is one range again";
+}
 
 TEST_F(Mappable, KernelsAndCopiesReachItWhileItIsMapped) {
   const uint64_t block = *gpu->CreateMappable(2 * kPage);
