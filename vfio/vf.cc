@@ -89,7 +89,10 @@ Vf::Vf(EventLoop& loop, Parts parts)
             [this](bool connected) { ClientChanged(connected); }),
       channel_server_(loop, std::move(parts.sockets.channels), channels_, figures_, channel_guard_),
       link_watch_(loop.OnReadable(link_.get(), [this] { OnLink(); })),
-      end_timer_(loop.Timer([this] { loop_.Stop(); })),
+      end_timer_(loop.Timer([this] {
+        vfio_.Disconnect("the VF ends");
+        loop_.Stop();
+      })),
       usage_timer_(loop.Timer([this] { ReportUsage(); })),
       events_timer_(loop.Timer([this] { ReportEvents(); })) {
   figures_.client_memory = parts.client_memory;
@@ -215,21 +218,24 @@ void Vf::ReportEvents() {
 
 void Vf::ClientChanged(bool connected) {
   if (link_alive_) to_vgpud_.SendStruct(vf_link::Client{vf_link::Kind::kClient, connected});
+  EndWhenIdle();
 }
 
 void Vf::End(const char* why) {
   if (std::exchange(ending_, true)) return;
   LOG(kInfo, "vf={} ends: {}", figures_.name, why);
-  // The guest's programs hear of it now, by an interrupt. Its driver finds out for itself that the device has gone.
+  // The guest's programs hear of it now, by an interrupt. Its driver finds that the device has gone when it reads a
+  // register.
   function_.ResetByHost();
-  vfio_.Disconnect("the VF ends");
+  function_.Vanish();
+  vfio_.Retire();
   channels_.CloseAll();
   end_timer_->Arm(kEndGrace);
   EndWhenIdle();
 }
 
 void Vf::EndWhenIdle() {
-  if (ending_ && !channels_.any_executor()) loop_.Post([this] { loop_.Stop(); });
+  if (ending_ && !vfio_.connected() && !channels_.any_executor()) loop_.Post([this] { loop_.Stop(); });
 }
 
 }  // namespace vgpud::vfio

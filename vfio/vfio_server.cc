@@ -28,6 +28,8 @@ constexpr uint32_t kRestMessages = 1024;
 constexpr uint64_t kBusyGapNs = 100'000;
 // When there are no descriptors left for a client, or too many wait to be closed.
 constexpr std::chrono::milliseconds kAcceptAgain{100};
+// After the last message, before a connection ends that is given up.
+constexpr std::chrono::milliseconds kSilence{50};
 // After so many reads in a row the other events of the loop get their turn.
 constexpr int kReadsPerTurn = 256;
 // And after so many commands of the guest's, which one read can bring: milliseconds.
@@ -130,7 +132,10 @@ VfioServer::VfioServer(EventLoop& loop, UniqueFd listener, PciFunction& function
       guard_(guard),
       client_changed_(std::move(client_changed)),
       accept_(loop.OnReadable(listener_.get(), [this] { OnConnect(); })),
-      accept_again_(loop.Timer([this] { accept_->Resume(); })),
+      accept_again_(loop.Timer([this] {
+        if (!retires_) accept_->Resume();
+      })),
+      silence_(loop.Timer([this] { Disconnect("the VF ends"); })),
       reply_(std::make_unique<Reply>()) {}
 
 VfioServer::~VfioServer() = default;
@@ -165,6 +170,12 @@ void VfioServer::OnConnect() {
   client_changed_(true);
 }
 
+void VfioServer::Retire() {
+  retires_ = true;
+  accept_->Pause();
+  silence_->Arm(kSilence);
+}
+
 void VfioServer::Disconnect(const char* why) {
   if (client_ == nullptr) return;
   LOG(kInfo, "vf={} vfio-user client gone: {}", figures_.name, why);
@@ -189,6 +200,7 @@ void VfioServer::OnReadable() {
   for (int reads = 0; reads < kReadsPerTurn; ++reads) {
     const FrameReader::Got got = Receive();
     if (got == FrameReader::Got::kEnd) return Disconnect("end of connection");
+    if (retires_ && got != FrameReader::Got::kNothing) silence_->Arm(kSilence);
     if (got == FrameReader::Got::kNothing || !ServeFrames()) return;
   }
 }

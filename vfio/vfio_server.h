@@ -22,6 +22,9 @@ class VfioServer {
              const VfFigures& figures, EventGuard& guard, std::function<void(bool)> client_changed);
   ~VfioServer();
   bool connected() const { return client_ != nullptr; }
+  // Lets no other client in, and ends the connection of the one that is here as soon as it has sent nothing for a
+  // while: QEMU stops the virtual CPU that waits for an answer, for 5 s when none comes.
+  void Retire();
   // Ends the connection of the client, if there is one.
   void Disconnect(const char* why);
 
@@ -68,6 +71,8 @@ class VfioServer {
   std::function<void(bool)> client_changed_;
   EventLoop::WatchPtr accept_;
   EventLoop::WatchPtr accept_again_;
+  EventLoop::WatchPtr silence_;
+  bool retires_ = false;
   std::unique_ptr<Reply> reply_;
   std::unique_ptr<Client> client_;
   LogLimiter limiter_;

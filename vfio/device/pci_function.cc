@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 
 namespace vgpud::vfio {
@@ -28,6 +30,10 @@ Result<wire::RegionInfo> PciFunction::RegionInfo(uint32_t index) {
 
 Result<void> PciFunction::Read(uint32_t region, uint64_t offset, std::span<std::byte> out) {
   TRY(CheckRange(region, offset, out.size()));
+  if (vanished_) {
+    std::fill(out.begin(), out.end(), std::byte{0xff});
+    return {};
+  }
   if (region == wire::kBar0) {
     bar0_.Read(static_cast<uint32_t>(offset), out);
     return {};
@@ -40,6 +46,7 @@ Result<void> PciFunction::Read(uint32_t region, uint64_t offset, std::span<std::
 
 Result<void> PciFunction::Write(uint32_t region, uint64_t offset, std::span<const std::byte> in) {
   TRY(CheckRange(region, offset, in.size()));
+  if (vanished_) return {};
   if (region == wire::kBar0) {
     bar0_.Write(static_cast<uint32_t>(offset), in);
     return {};

@@ -30,6 +30,8 @@ class PciFunction {
   void Reset();
   // vgpud resets the VF under a guest that runs. What the guest has set up of the PCI function stays.
   void ResetByHost();
+  // From now on it answers as a slot without a device: reads are all ones, writes have no effect.
+  void Vanish() { vanished_ = true; }
   // The client is gone: everything of it goes.
   void Disconnect();
 
@@ -43,6 +45,7 @@ class PciFunction {
   ChannelTable& channels_;
   const VfFigures& figures_;
   EventGuard& guard_;
+  bool vanished_ = false;
   LogLimiter limiter_;
 };
 

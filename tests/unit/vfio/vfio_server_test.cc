@@ -174,6 +174,25 @@ TEST_F(VfioServerTest, RegionsAreReadAndWrittenWithinTheirBounds) {
   EXPECT_EQ(uint32_t{EINVAL}, Error(*client, Op::kRegionWrite, Access(0x100, 0, 4) + "abcde"));
 }
 
+TEST_F(VfioServerTest, WhatIsAskedOfADeviceThatGoesIsAnsweredAndThenTheConnectionEnds) {
+  const auto client = Connect();
+  client->Send(TestClient::Message(1, Op::kRegionRead, Access(0, 0, 4)));
+  function->Vanish();
+  server_->Retire();
+  Pump();
+  const auto sent_before = client->Next();
+  ASSERT_TRUE(sent_before);
+  EXPECT_EQ(~0u, As<uint32_t>(sent_before->body, sizeof(wire::RegionAccess)));
+  const Answer config = Call(*client, Op::kRegionRead, Access(0, 7, 4));
+  EXPECT_EQ(~0u, As<uint32_t>(config.body, sizeof(wire::RegionAccess)));
+  EXPECT_EQ(0u, Error(*client, Op::kRegionWrite, Access(0, 7, 4) + std::string(4, '\0')));
+  EXPECT_EQ(uint32_t{EINVAL}, Error(*client, Op::kRegionRead, Access(0, 7, 65536))) << "not inside";
+  TestClient late(path_);
+  while (!client->Ended()) event_base_loop(loop.base(), EVLOOP_ONCE);
+  EXPECT_EQ((std::vector<bool>{true, false}), changes_);
+  EXPECT_FALSE(late.Next()) << "nobody is let in any more";
+}
+
 TEST_F(VfioServerTest, MemoryIsMappedAsTheFlagsSayAndUnmapped) {
   const auto client = Connect();
   const auto resolves = [&](uint64_t at, bool write) {
