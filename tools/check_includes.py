@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the arrows between rooms honest: which folder may include which (docs/ARCHITECTURE.md, "Rooms"), and no folders that need
-each other, directly or around corners.
+"""Keeps the arrows between rooms honest: which folder may include which, and no folders that need
+each other, directly or around corners. tools/check_pages.py compares the tables of docs/ARCHITECTURE.md and docs/internals.md with this one.
 
 usage: check_includes.py [REPO_ROOT]                      exit 0 clean, 1 with one line per violation
        check_includes.py --picture FOLDER [REPO_ROOT]     what the folders in FOLDER include of each other, highest first
@@ -93,10 +93,11 @@ PRODUCT = [
     ("guest-driver-shim/libnvidia-ml/", ["base/locks/", "guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/channel_list.h",
                                         "guest-driver-shim/libcuda/channel/os.h", "guest-driver-shim/libcuda/channel/pci_address.h",
                                          "guest-driver-shim/libcuda/channel/uuid_text.h"]),
-    ("guest-driver-shim/", ["base/locks/", "guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/",
-                            "guest-driver-shim/libcuda/driver/", "guest-driver-shim/libcuda/generated/",
-                            "guest-driver-shim/libcuda/graph/", "guest-driver-shim/libcuda/module/",
-                            "guest-driver-shim/libcuda/launch/"]),
+    ("guest-driver-shim/kmod/", ["guest-driver-shim/include/uapi/"]),
+    ("guest-driver-shim/libcuda/", ["base/locks/", "guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/",
+                                   "guest-driver-shim/libcuda/driver/", "guest-driver-shim/libcuda/generated/",
+                                   "guest-driver-shim/libcuda/graph/", "guest-driver-shim/libcuda/module/",
+                                   "guest-driver-shim/libcuda/launch/"]),
     ("base/jail/", ["base/"]),
     ("base/locks/", []),
     ("base/", ["base/locks/"]),
@@ -119,6 +120,7 @@ PRODUCT = [
     ("tools/libvirt/", ["base/", "vgpud/model/api.h"]),
     ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", *FOR_CLIENTS]),
     ("tools/vgpuctl/", ["base/", *FOR_CLIENTS]),
+    ("integrations/slurm/", []),
     ("integrations/kubernetes/", ["base/", "tools/vgpuctl/", "tools/vgpuctl/domain/vf_access.h", "vgpud/model/api.h",
                                    "vgpud/state/state_files.h"]),
     ("integrations/kubevirt/", ["base/", "tools/libvirt/"]),

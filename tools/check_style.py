@@ -21,8 +21,9 @@ FORBIDDEN = re.compile(r"/(?:root|work|farm)/|https?://[a-z0-9.-]*(?:debian\.org
 NAMESPACES = (
     ("guest-driver-shim/libcuda/", "vgpud::cuda"), ("guest-driver-shim/libnvidia-ml/", "vgpud::nvml"), ("gpu/exec", "vgpud::exec"),
     ("gpu/generated/", "vgpud::cuda_enum"), ("gpu/ptx/", "vgpud::ptx"), ("gpu/rewrite/", "vgpud::rewrite"), ("gpu/soft/soft_gpu.cc", "vgpud"), ("gpu/soft/", "vgpud::soft"),
-    ("gpu/cuda/", "vgpud::driver"), ("vfio/", "vgpud::vfio"),
-    ("vgpud/model/", "vgpud::(daemon|control)"), ("vgpud/", "vgpud::daemon"), ("tools/", "vgpud::tools"), ("bench/", "vgpud::bench"),
+    ("gpu/cuda/", "vgpud::driver"), ("gpu/channels/", "vgpud::rm"), ("vfio/", "vgpud::vfio"),
+    ("vgpud/model/", "vgpud::(daemon|control)"), ("vgpud/", "vgpud::daemon"), ("tools/", "vgpud::tools"),
+    ("integrations/kubernetes/", "vgpud::kubernetes"), ("integrations/kubevirt/", "vgpud::kubevirt"), ("bench/", "vgpud::bench"),
     ("base/", "vgpud"), ("sched/", "vgpud|ws_proof"), ("gpu/", "vgpud"),
 )
 NAMESPACE = re.compile(r"^namespace (\w[\w:]*) \{", re.MULTILINE)

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the lists in docs/ with the tree: folders, what they may include, namespaces, kinds of tests, pages, links and anchors.
+
+usage: check_pages.py [REPO_ROOT]          exit 0 clean, 1 with one line per difference
+       check_pages.py --rows [REPO_ROOT]   the rows "folder | may include" of docs/ARCHITECTURE.md as the tree has them
+"""
+import pathlib
+import re
+import sys
+
+import check_includes
+import check_style
+
+MAP, FOLDERS, SOFT, INDEX = "docs/ARCHITECTURE.md", "docs/internals.md", "gpu/soft/README.md", "docs/README.md"
+UAPI = "guest-driver-shim/include/uapi/"
+NOT_OURS = "nothing of ours"
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def section(text, title):
+    """The text below a heading, up to the next one."""
+    found = re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
+    return found[1] if found else ""
+
+
+def rows(text):
+    """Cells of the table rows whose first cell is code."""
+    for line in text.splitlines():
+        if line.startswith("| `"):
+            yield [cell.strip() for cell in line.strip("| ").split(" | ")]
+
+
+def short(room):
+    return "uapi" if room == UAPI else room.rstrip("/")
+
+
+def owner(folders, target):
+    """The row of the map that has `target`; contracts stand for themselves."""
+    if target in check_includes.CONTRACTS:
+        return target
+    return max((folder for folder in folders if target.startswith(folder)), key=len, default=target)
+
+
+def may_include(folders, folder):
+    """What the rooms in `folder` may include outside of it, as the map's cell says it."""
+    inside = [allowed for room, allowed in check_includes.PRODUCT if owner(folders, room) == folder]
+    found = {owner(folders, each) for allowed in inside for each in allowed}
+    return ", ".join(sorted(short(each) for each in found if not each.startswith(folder) or each in folders and each != folder)) or NOT_OURS
+
+
+def folder_rows(root):
+    """The map's rows, and {folder: page} of every folder that a page describes."""
+    table = {cells[0].strip("`"): cells for cells in rows(section((root / MAP).read_text(), "Folders"))}
+    described = [(folder, MAP) for folder in table]
+    described += [(cells[0].strip("`"), FOLDERS) for cells in rows(section((root / FOLDERS).read_text(), "Folders"))]
+    described += [("gpu/soft/" + cells[0].strip("`"), SOFT) for cells in rows((root / SOFT).read_text()) if cells[0] in soft_cells()]
+    return table, described
+
+
+def soft_cells():
+    return {f"`{room}/`" for room in check_includes.SOFT_ROOMS}
+
+
+def wrong_folders(root):
+    table, described = folder_rows(root)
+    names = [folder for folder, _ in described]
+    for folder, page in described:
+        if names.count(folder) > 1:
+            yield f"{page}: {folder} is described twice"
+        if not (root / folder).is_dir():
+            yield f"{page}: there is no folder {folder}"
+    for room, _ in check_includes.PRODUCT:
+        if room not in names:
+            yield f"{FOLDERS}: {room} is in tools/check_includes.py and on no page"
+    for folder, cells in table.items():
+        wanted = may_include(table, folder)
+        if cells[-1] != wanted:
+            yield f"{MAP}: {folder} may include {wanted}; the page says {cells[-1]}"
+
+
+def wrong_tests(root):
+    there = {f"{path.name}/": path for path in (root / "tests").iterdir() if path.is_dir() and path.name[0].isalpha()}
+    listed = {cells[0].strip("`"): cells[-1] for cells in rows(section((root / FOLDERS).read_text(), "Tests"))}
+    for kind in sorted(there.keys() ^ listed.keys()):
+        yield f"{FOLDERS}: tests/{kind} is {'not listed' if kind in there else 'listed and does not exist'}"
+    for kind in sorted(there.keys() & listed.keys()):
+        suites = {suite for file in there[kind].rglob("meson.build") for suite in re.findall(r"suite: '(\w+)'", file.read_text())}
+        wanted = ", ".join(sorted(suites)) or "-"
+        if listed[kind] != wanted:
+            yield f"{FOLDERS}: the suites of tests/{kind} are {wanted}; the page says {listed[kind]}"
+
+
+def wrong_namespaces(root):
+    there = set()
+    for _, folder_space in check_style.NAMESPACES:
+        # What is inside of a folder's namespace, as ws_proof, is no row of its own.
+        parts = re.fullmatch(r"(vgpud::)\((.*)\)", folder_space)
+        there |= {f"{parts[1]}{each}" for each in parts[2].split("|")} if parts else {folder_space.split("|")[0]}
+    listed = {cells[0].strip("`") for cells in rows(section((root / FOLDERS).read_text(), "Namespaces"))}
+    for space in sorted(there ^ listed):
+        yield f"{FOLDERS}: namespace {space} is {'not listed' if space in there else 'listed and is in no row of tools/check_style.py'}"
+
+
+def anchors(text):
+    """The anchors of headings, as GitHub makes them."""
+    for title in re.findall(r"^#+ (.*)$", FENCE.sub("", text), re.MULTILINE):
+        yield re.sub(r"[^\w\- ]", "", LINK.sub("]", title).lower()).replace(" ", "-")
+
+
+def wrong_links(root, pages):
+    texts = {page: (root / page).read_text() for page in pages}
+    for page, text in texts.items():
+        for link in LINK.findall(FENCE.sub("", text)):
+            path, _, anchor = link.partition("#")
+            if ":" in path:
+                continue
+            target = (root / page).parent.joinpath(path).resolve() if path else root / page
+            name = target.relative_to(root).as_posix() if target.is_relative_to(root) else path
+            if not target.exists():
+                yield f"{page}: {link} leads nowhere"
+            elif anchor and name in texts and anchor not in anchors(texts[name]):
+                yield f"{page}: {name} has no heading for #{anchor}"
+
+
+def wrong_index(root, pages):
+    linked = {(root / INDEX).parent.joinpath(link.partition("#")[0]).resolve() for link in LINK.findall((root / INDEX).read_text())}
+    for page in pages:
+        if page.startswith("docs/") and page != INDEX and root / page not in linked:
+            yield f"{INDEX} has no link to {page}"
+
+
+def main():
+    arguments = sys.argv[1:]
+    print_rows = "--rows" in arguments
+    root = pathlib.Path(next((each for each in arguments if each != "--rows"), ".")).resolve()
+    if print_rows:
+        table, _ = folder_rows(root)
+        print("\n".join(f"{folder} | {may_include(table, folder)}" for folder in table))
+        return 0
+    if not (root / ".git").exists():
+        print("not a git checkout: nothing to compare with")
+        return 77
+    pages = [name for name in check_style.tracked(root) if name.endswith(".md")]
+    found = [*wrong_folders(root), *wrong_tests(root), *wrong_namespaces(root), *wrong_index(root, pages), *wrong_links(root, pages)]
+    print("\n".join(found) or f"{len(pages)} pages say what the tree has")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
