@@ -154,7 +154,7 @@ class VfRig : public testing::Test {
   EventLoop loop;
   VfFigures figures;
   MemoryLedgers ledgers;
-  EventGuard guard{kDefaultEventBudgets, Now(), [] {}};
+  EventGuard guard{kDefaultEventBudgets, TimePoint{}, [] {}};
   SliceMemory slice_memory;
   SliceView slices;
   bool vgpud_there = true;

@@ -424,6 +424,7 @@ TEST_F(ControlPageTest, RefusesOpensBeyondTheBudgetToDriversThatAskAgain) {
     WriteRegister(VGPU_REG_CTRL_KICK, 1);
     return static_cast<int32_t>(Page()->cmd.status);
   };
+  EXPECT_FALSE(guard.Refuses(GuardedEvent::kOpen, Now())) << "from now on the time counts";
   guard.Count(GuardedEvent::kOpen, 1'000'000);
   WriteRegister(VGPU_REG_DRIVER_FEATURES_LO, VGPU_FEATURE_BUSY);
   EXPECT_EQ(-EBUSY, open());
