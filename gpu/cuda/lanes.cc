@@ -38,7 +38,8 @@ GpuResult<Event> Lanes::TakeEvent() {
 }
 
 GpuResult<Lane> Lanes::Take() {
-  Lane lane{std::make_shared<LaneStream>(), TRY(TakeEvent())};
+  const Event done = TRY(TakeEvent());
+  Lane lane{std::make_shared<LaneStream>(), done};
   if (free_streams_.empty()) {
     auto stream = MakeStream(card_);
     if (!stream) {
@@ -55,7 +56,8 @@ GpuResult<Lane> Lanes::Take() {
 }
 
 GpuResult<Lane> Lanes::TakeBehind(const Lane& lane) {
-  Lane behind{lane.on, TRY(TakeEvent())};
+  const Event done = TRY(TakeEvent());
+  Lane behind{lane.on, done};
   ++taken_;
   return behind;
 }

@@ -51,7 +51,8 @@ Result<KnobInput> ParseKnob(const control::KnobInfo& knob, std::string_view text
 Result<GroupInput> ParseGroupKnob(const control::KnobInfo& knob, std::string_view text) {
   const size_t equals = text.find('=');
   if (equals == 0 || equals == std::string_view::npos) return Bad(text, "GROUP=WEIGHT", "3=200");
-  return GroupInput{std::string(text.substr(0, equals)), TRY(ParseKnob(knob, text.substr(equals + 1)))};
+  const KnobInput value = TRY(ParseKnob(knob, text.substr(equals + 1)));
+  return GroupInput{std::string(text.substr(0, equals)), value};
 }
 
 Result<VfInput> ParseVfInput(std::string_view text) {

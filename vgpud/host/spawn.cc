@@ -63,7 +63,10 @@ Result<WaitingPipe> MakeWaitingPipe() {
   int fds[2];
   if (::pipe2(fds, O_CLOEXEC) != 0) return FailErrno("pipe");
   WaitingPipe low{UniqueFd{fds[0]}, UniqueFd{fds[1]}};
-  return WaitingPipe{TRY(Above(std::move(low.read))), TRY(Above(std::move(low.write)))};
+  WaitingPipe above;
+  above.read = TRY(Above(std::move(low.read)));
+  above.write = TRY(Above(std::move(low.write)));
+  return above;
 }
 
 // What the new process works from. It shares our memory until its exec, while the thread that made it waits: it calls

@@ -129,8 +129,10 @@ ApiResult<VfDomain> ParseDomain(const Json& object) {
     if (!object.contains(field))
       return ApiFail(ErrorKind::kInvalid, fmt::format("{} is missing: give domain and domain_uuid, or neither", field),
                      field);
-  VfDomain domain{TRY(ParseText(object, "domain")), TRY(ParseText(object, "domain_uuid")),
-                  TRY(ParseFlag(object, "ends_with_domain", false))};
+  VfDomain domain;
+  domain.name = TRY(ParseText(object, "domain"));
+  domain.uuid = TRY(ParseText(object, "domain_uuid"));
+  domain.ends_vf = TRY(ParseFlag(object, "ends_with_domain", false));
   const bool has_control_characters = std::any_of(
       domain.name.begin(), domain.name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
   if (domain.name.empty() || domain.name.size() > kMaxDomainBytes || has_control_characters)

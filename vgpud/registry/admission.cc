@@ -90,7 +90,8 @@ ApiResult<Admission::Choice> Admission::Locate(const VfWish& wish, const Waiting
   std::optional<ApiError> refusal;
   for (const auto& gpu : gpus_.all()) {
     if ((!wish.spec.gpu.empty() && gpu->name() != wish.spec.gpu) || taken.contains(gpu->name())) continue;
-    Choice place{id, gpu.get(), TRY(wish.on(gpu->profiles())), {}};
+    auto spec = TRY(wish.on(gpu->profiles()));
+    Choice place{id, gpu.get(), std::move(spec), {}};
     place.spec.gpu = gpu->name();
     rooms.push_back(vfs_.RoomOn(*gpu));
     auto why_not = limits_.WhyNotForTenant(place.spec, false);

@@ -64,7 +64,13 @@ Result<void> SetInUsers(Users* users, std::string_view setting) {
                 fmt::format("user \"{}\" is not usable: give a name of 1 to {} letters, digits, _ and -, or a number",
                             name, kMostNameBytes));
   auto found = std::find_if(users->begin(), users->end(), [&](const User& each) { return each.name == name; });
-  User changed = found != users->end() ? *found : User{name, TRY(FindUser(name)), {}, {}};
+  User changed;
+  if (found != users->end()) {
+    changed = *found;
+  } else {
+    changed.uid = TRY(FindUser(name));
+    changed.name = name;
+  }
   if (key == "may")
     changed.may = TRY(FindMay(value));
   else if (key == "tenant" && !control::IsValidName(value))
