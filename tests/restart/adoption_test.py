@@ -254,6 +254,19 @@ def check_that_states_hold():
         check(vgpud.show("adopt-e")["state"] == "ready", "and is no longer parked for the next vgpud")
 
 
+def check_that_nothing_is_left_written():
+    """Of a VF that was to end with its domain, and has lost that before it was destroyed."""
+    with bed.supervised() as vgpud:
+        made = pathlib.Path(vgpud.runtime_dir, "state", "vfs") / "adopt-l.json"
+        vgpud.request("POST", "/v1/vfs", {"name": "adopt-l", "vram_bytes": 1 << 20, "domain": "guest", "ends_with_domain": True,
+                                          "domain_uuid": "11111111-2222-3333-4444-555555555555"})
+        check(made.exists(), "it is written down while it has its domain")
+        vgpud.request("DELETE", "/v1/vfs/adopt-l/domain")
+        harness.wait_until(lambda: not made.exists(), "it is not kept any more")
+        vgpud.destroy("adopt-l")
+        check(not made.exists(), "nothing is left of it")
+
+
 def check_a_dead_server():
     """A VF whose vgpud-vf dies is made again for the next client, as the same VF, but not without end."""
     with bed.supervised() as vgpud:
@@ -310,6 +323,7 @@ def test():
     check_that_settings_hold()
     check_that_each_gpu_has_its_own()
     check_that_the_keeper_is_kept_in()
+    check_that_nothing_is_left_written()
     check_a_dead_server()
     check_without_its_keeper()
 

@@ -3,15 +3,25 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/http.h>
-#include <sys/socket.h>
+#include <poll.h>
 
-#include <cerrno>
 #include <utility>
 
 #include "base/check.h"
 #include "vgpud/control/control.h"
 
 namespace vgpud::daemon {
+namespace {
+
+constexpr Ns kLookForClientEvery = std::chrono::seconds{1};
+
+// Also when there is something left to read.
+bool HasLeft(int fd) {
+  pollfd client{fd, POLLRDHUP, 0};
+  return ::poll(&client, 1, 0) > 0;
+}
+
+}  // namespace
 
 void Control::Exchange::StopLooking() { client_.reset(); }
 
@@ -48,14 +58,11 @@ void Control::Exchange::Wait(std::function<void()> gone) {
 }
 
 void Control::Exchange::LookForClient() {
-  char next = 0;
   const auto keep = shared_from_this();
-  const int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(evhttp_request_get_connection(request_)));
-  const ssize_t n = ::recv(fd, &next, sizeof next, MSG_PEEK | MSG_DONTWAIT);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  // Its next request: whether it is still there is seen when that is answered.
-  if (n > 0) return client_->Pause();
   client_->Pause();
+  const int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(evhttp_request_get_connection(request_)));
+  // Its next request, which nobody reads before this one is answered: behind that it may leave unheard.
+  if (!HasLeft(fd)) return Later(kLookForClientEvery, [this] { LookForClient(); });
   if (const auto gone = std::exchange(gone_, nullptr)) gone();
   Answer(503, "");
 }

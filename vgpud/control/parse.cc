@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <memory>
 #include <set>
 
 #include "sched/knobs.h"
@@ -65,12 +66,13 @@ ApiResult<void> ParsePlace(const Json& object, VfSpec* spec) {
   return {};
 }
 
-}  // namespace
-
-ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles, const std::string& tenant) {
-  const Json object = TRY(ParseObject(
+ApiResult<Json> ParseNewVf(std::string_view body) {
+  return ParseObject(
       body, KnobNames(true, {"name", "profile", "vram_bytes", "host_memory_bytes", "paused", "transient", "gpu",
-                             "placement", "numa_node", "domain", "domain_uuid", "ends_with_domain", "tenant"})));
+                             "placement", "numa_node", "domain", "domain_uuid", "ends_with_domain", "tenant"}));
+}
+
+ApiResult<VfSpec> VfSpecOf(const Json& object, const Profiles& profiles, const std::string& tenant) {
   Profile profile;
   if (object.contains("profile")) {
     const auto found = FindProfile(profiles, TRY(ParseText(object, "profile")));
@@ -87,9 +89,17 @@ ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles, c
   return spec;
 }
 
+}  // namespace
+
+ApiResult<VfSpec> ParseVfSpec(std::string_view body, const Profiles& profiles, const std::string& tenant) {
+  return VfSpecOf(TRY(ParseNewVf(body)), profiles, tenant);
+}
+
+// Read once: one that waits is asked again and again, and however long its body was, that costs the same.
 ApiResult<VfWish> ParseVfWish(const std::string& body, const Profiles& profiles, const std::string& tenant) {
-  VfWish wish{TRY(ParseVfSpec(body, profiles, tenant)), {}};
-  wish.on = [body, tenant](const Profiles& there) { return ParseVfSpec(body, there, tenant); };
+  const auto object = std::make_shared<const Json>(TRY(ParseNewVf(body)));
+  VfWish wish{TRY(VfSpecOf(*object, profiles, tenant)), {}};
+  wish.on = [object, tenant](const Profiles& there) { return VfSpecOf(*object, there, tenant); };
   return wish;
 }
 

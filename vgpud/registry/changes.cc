@@ -157,13 +157,17 @@ ApiResult<VfReport> Changes::SetDomain(const std::string& name, const VfDomain& 
   const VfDomain& before = vf->spec().domain;
   const VfDomain now{domain.name, domain.uuid, before.ends_vf && before.uuid == domain.uuid};
   if (now == before) return vf->Report();
+  const bool was_kept = store_.Keeps(vf->spec());
   vf->SetDomain(now);
   gpus_.Of(*vf).telemetry().SetDomain(vf->id(), now);
   // Nobody waits for the disk: what it misses is said again by those who watch libvirt.
-  if (store_.Keeps(vf->spec()) && vf->state() != Vf::State::kClosing)
+  if (vf->state() == Vf::State::kClosing) return vf->Report();
+  if (store_.Keeps(vf->spec()))
     store_.Keep(vf->definition(), [name](const Result<void>& kept) {
       if (!kept) LOG(kWarning, "vf={}: whose it is could not be written down: {}", name, kept.error().context);
     });
+  else if (was_kept)  // it ends with vgpud from now on, and nobody would look for its definition
+    store_.RemoveRest(name);
   return vf->Report();
 }
 

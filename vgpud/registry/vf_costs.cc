@@ -33,7 +33,8 @@ Amounts CostsOf(const VfSpec& spec, const CostsOfGpu& gpu) {
   amounts[Resource::kChannels] = kMaxExecutors;
   // Twice as many executors as channels: while the first half exits, the second begins.
   amounts[Resource::kDescriptors] = kMostServerFiles + 2 * kMaxExecutors * kMostExecutorFiles;
-  amounts[Resource::kDisk] = transient ? 0 : StateFiles::kMostBytes;
+  // One that ends with its domain is kept until then (vf_store.h).
+  amounts[Resource::kDisk] = transient && !domain.ends_vf ? 0 : StateFiles::kMostBytes;
   amounts[Resource::kLog] = uint64_t{ChildLog::kLinesPerSecond} * kMaxLogText;
   return amounts;
 }

@@ -182,9 +182,10 @@ void VfLives::Remake(const std::string& name) {
     // An operator has destroyed it meanwhile.
     if (remaking_.erase(own_name) == 0 || vfs_.closed()) return;
     const auto id = ended ? admission_.FreeNumber(own_name, VfId{definition.number}) : tl::unexpected(ended.error());
-    if (!id) return store_.Lose(own_name, ToText(definition.uuid), id.error().error);
+    if (!id) return store_.Lose(own_name, ToText(definition.uuid), id.error().error, definition.spec);
     Start(*id, definition.uuid, definition.spec, {}, [this, definition](const ApiResult<VfReport>& started) {
-      if (!started) return store_.Lose(definition.spec.name, ToText(definition.uuid), started.error().error);
+      if (!started)
+        return store_.Lose(definition.spec.name, ToText(definition.uuid), started.error().error, definition.spec);
       LOG(kWarning,
           "vf={}: made again for the next client. QEMU does not connect a second time: if a VM had this VF, unplug the "
           "device from it and plug it in again",

@@ -34,7 +34,7 @@ class VfStore {
   void Keep(const std::vector<VfDefinition>& definitions, Done done);
   // The VF is gone for good, or was lost. Answers with what is known of it when the disk has it.
   void Forget(const std::string& name, Reply<VfReport> done);
-  // Whatever there may be of a definition that could not be written.
+  // Whatever there may be of a definition that could not be written, or of a VF that is not kept any more.
   void RemoveRest(const std::string& name);
   // When all that was answered is on the disk.
   void WhenIdle(std::function<void()> done) { files_.WhenIdle(std::move(done)); }

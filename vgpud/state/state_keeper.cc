@@ -91,7 +91,7 @@ void StateKeeper::WriteNext() {
       [this, batch] {
         for (auto& [name, wanted] : batch->wanted) {
           const Result<void>& result = batch->results.at(name);
-          if (result) kept_[name] = wanted.text;
+          if (result && wanted.text) kept_[name] = *wanted.text;
           for (const Done& done : wanted.waiting) done(result);
         }
         WriteNext();

@@ -34,6 +34,8 @@ class StateKeeper {
   // it already, or with problem(), if there is one.
   void Put(const std::string& name, std::string text, Done done);
   void Remove(const std::string& name, Done done);
+  // Files that it remembers: those that are there, however many have been.
+  size_t remembered() const { return kept_.size(); }
   // `done` when nothing is left to write: at once, if so.
   void WhenIdle(std::function<void()> done);
   // Gives up what the disk has not taken within `limit`.
@@ -51,8 +53,8 @@ class StateKeeper {
   const std::string directory_;
   const std::string suffix_;
   std::string problem_ = "it was not opened";
-  std::shared_ptr<StateFiles> files_;  // of the worker's thread, once they are opened
-  std::map<std::string, Text> kept_;   // what the disk has, as far as it is known
+  std::shared_ptr<StateFiles> files_;        // of the worker's thread, once they are opened
+  std::map<std::string, std::string> kept_;  // what the disk has, as far as it is known
   std::map<std::string, Wanted> next_;
   bool writing_ = false;
   std::vector<std::function<void()>> when_idle_;

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <vector>
 
 #include "tests/unit/vgpud/control/control_rig.h"
+#include "vgpud/tenants/tenants.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -167,6 +170,41 @@ TEST_F(ControlSharesTest, RequestsThatWaitAreNotReadWithoutEnd) {
     ASSERT_EQ(200, Ask("GET", "/v1/vfs").status);
   }
   EXPECT_LT(taken, size_t{2} << 20) << "no more than sockets hold";
+}
+
+TEST_F(ControlSharesTest, WhoLeavesBehindAnotherRequestDoesNotWaitForRoom) {
+  config_.vf_program = config_.runtime_dir + "/starts-for-ever";
+  std::ofstream(config_.vf_program) << "#!/bin/sh\nexec sleep 60\n";
+  fs::permissions(config_.vf_program, fs::perms::owner_all);
+  fs::create_directory(config_.runtime_dir + "/vf");
+  ASSERT_TRUE(SetInSite(&config_.site, "vfs=1"));
+  control_.reset();
+  vfs_.reset();
+  vfs_ = *VfService::Make({loop_, replies_, config_, confinement_, *cgroups_, mover_});
+  Serve(OfUser());
+  const auto send = [this](const std::string& path, const std::string& body, const std::string& behind) {
+    UniqueFd client = *ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK);
+    const std::string text =
+        fmt::format("POST {} HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}{}", path, body.size(), body, behind);
+    EXPECT_EQ(static_cast<ssize_t>(text.size()), ::send(client.get(), text.data(), text.size(), MSG_NOSIGNAL));
+    return client;
+  };
+  const auto serve_until = [this](const std::function<bool(const Json&)>& is_so) {
+    const TimePoint end = Now() + 20s;
+    while (!is_so(Ask("GET", "/v1/gpus").json()) && Now() < end) {
+    }
+    return Now() < end;
+  };
+  const auto waiting = [](int64_t wanted) {
+    return [wanted](const Json& gpus) { return gpus.value("waiting", int64_t{-1}) == wanted; };
+  };
+  const UniqueFd first = send("/v1/vfs", R"({"name": "a", "transient": true})", "");
+  ASSERT_TRUE(serve_until([this](const Json&) { return Ask("GET", "/v1/vfs").json()["vfs"].size() == 1; }));
+  UniqueFd second = send("/v1/vfs?queue=1", R"({"name": "b", "transient": true})",
+                         "GET /v1/vfs HTTP/1.1\r\nX: " + std::string(20'000, 'x'));
+  ASSERT_TRUE(serve_until(waiting(1)));
+  second.Reset();
+  EXPECT_TRUE(serve_until(waiting(0)));
 }
 
 TEST_F(ControlSharesTest, AUserMakesSoManyVfs) {

@@ -3,8 +3,11 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "sched/knobs.h"
 #include "vgpud/control/json.h"
+#include "vgpud/control/pacer.h"
 #include "vgpud/model/api.h"
 #include "vgpud/model/uuid.h"
 #include "vgpud/registry/definition_text.h"
@@ -293,6 +296,22 @@ TEST(ParseTest, WhereAVfIsToBe) {
       {R"({"name": "a", "numa_node": 1024})", "numa_node"},
       {R"({"name": "a", "numa_node": 0.5})", "numa_node"}};
   for (const auto& [body, field] : wrong) EXPECT_EQ(field, ParseVfSpec(body).error().field) << body;
+}
+
+// One that waits is asked again whenever there may be room.
+TEST(ParseTest, AWishCostsTheSameHoweverLongItsBodyWas) {
+  const auto time_of = [](size_t spaces) {
+    const auto wish = ParseVfWish(R"({"name": "a")" + std::string(spaces, ' ') + "}", Profiles(), "");
+    EXPECT_TRUE(wish);
+    Ns least = Ns::max();
+    for (int round = 0; round < 20; ++round) {
+      const Ns before = ThreadTime();
+      for (int i = 0; i < 10; ++i) EXPECT_EQ("a", wish->on(Profiles())->name);
+      least = std::min(least, ThreadTime() - before);
+    }
+    return least;
+  };
+  EXPECT_LT(time_of(60'000), 4 * time_of(0));
 }
 
 TEST(ParseTest, GpusByName) {

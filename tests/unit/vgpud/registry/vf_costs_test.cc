@@ -37,6 +37,8 @@ TEST(VfCostsTest, NothingIsForFree) {
   EXPECT_EQ(VfCgroup::LimitsFor(0, 0, 4).pids, CostsOf(spec, {.vram_is_ram = true, .threads = 4})[Resource::kThreads]);
   spec.transient = true;
   EXPECT_EQ(0U, CostsOf(spec, {})[Resource::kDisk]) << "it is not written down";
+  spec.domain = {"guest", "11111111-2222-3333-4444-555555555555", true};
+  EXPECT_GT(CostsOf(spec, {})[Resource::kDisk], 0U) << "it is, until its domain ends";
 }
 
 }  // namespace

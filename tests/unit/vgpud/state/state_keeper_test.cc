@@ -99,6 +99,19 @@ TEST_F(StateKeeperTest, OfManyChangesOfOneFileTheLastCountsAndAllAreAnswered) {
   EXPECT_EQ("again", Text("b.json"));
 }
 
+TEST_F(StateKeeperTest, OfWhatIsRemovedNothingIsRemembered) {
+  Open();
+  keeper_->Put("a.json", "one", Note("put"));
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = fmt::format("{}.json", i);
+    keeper_->Put(name, "short", Note("put"));
+    Finish();
+    keeper_->Remove(name, Note("removed"));
+    Finish();
+  }
+  EXPECT_EQ(1u, keeper_->remembered());
+}
+
 TEST_F(StateKeeperTest, WhatIsThereIsReadOnceAndNotWrittenAgain) {
   Open();
   keeper_->Put("a.json", "one", Note("put"));
