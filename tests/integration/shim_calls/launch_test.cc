@@ -382,7 +382,7 @@ TEST_F(ShimLaunch, ModulesCheckTheirArguments) {
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuModuleLoadData(nullptr, kPtx));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuModuleLoad(nullptr, "/"));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuModuleLoad(&module, nullptr));
-  EXPECT_EQ(CUDA_ERROR_INVALID_IMAGE, cuModuleLoad(&module, "/")) << "no file";
+  EXPECT_EQ(CUDA_ERROR_FILE_NOT_FOUND, cuModuleLoad(&module, "/")) << "no file";
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuModuleGetFunction(nullptr, module_, "narrow"));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuModuleGetFunction(&function, module_, nullptr));
   EXPECT_EQ(CUDA_ERROR_NOT_FOUND, cuModuleGetFunction(&function, module_, ""));
