@@ -287,6 +287,8 @@ int vgpu_mem_mmap(struct vgpu_mem *mem, struct vm_area_struct *vma);
 int vgpu_state_error(struct vgpu_dev *vgpu);
 int vgpu_enter(struct vgpu_dev *vgpu);
 void vgpu_leave(struct vgpu_dev *vgpu);
+int vgpu_ctrl_alloc(struct vgpu_dev *vgpu);
+void vgpu_ctrl_free(struct vgpu_dev *vgpu);
 int vgpu_ctrl_start(struct vgpu_dev *vgpu);
 void vgpu_ctrl_stop(struct vgpu_dev *vgpu);
 int vgpu_ctrl_command(struct vgpu_dev *vgpu, u32 op, u32 channel, u32 buffer);

@@ -67,7 +67,7 @@ int vgpu_buffer_add(struct vgpu_channel *channel, struct vgpu_mem *mem, u32 id)
 	int ret = vgpu_ctrl_announce(channel, VGPU_CTRL_BUFFER_ADD, id, mem);
 	bool kept = false;
 
-	/* A host that fell silent may have it: it stays as long as the channel's rings do. */
+	/* A host that did not answer may have it: it stays as long as the channel's rings do. */
 	if (!ret || ret == -ENODEV) {
 		mem->cookie = id;
 		xa_lock(&channel->buffers);

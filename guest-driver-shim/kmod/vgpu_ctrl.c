@@ -18,6 +18,7 @@
 	 VGPU_FEATURE_STATUS | VGPU_FEATURE_BUSY)
 /* How old the host's figures may be that programs are told. */
 #define VGPU_STATUS_AGE (HZ / 100)
+#define VGPU_PIECES_BYTES (VGPU_MAX_PIECES * sizeof(struct vgpu_segment))
 /* Largest errno that is known outside of the kernel. */
 #define VGPU_MAX_ERRNO 133
 
@@ -98,6 +99,36 @@ bool vgpu_ctrl_is_silent(struct vgpu_dev *vgpu)
 }
 
 /* ---- Start ---- */
+
+/**
+ * vgpu_ctrl_alloc() - the memory that commands take
+ * @vgpu: the device
+ *
+ * Not the binding's: it stays while the device may use it, as all memory does.
+ *
+ * Return: 0 or -ENOMEM; vgpu_ctrl_free() follows in either case.
+ */
+int vgpu_ctrl_alloc(struct vgpu_dev *vgpu)
+{
+	struct device *dev = &vgpu->pdev->dev;
+
+	BUILD_BUG_ON(sizeof(*vgpu->ctrl) > PAGE_SIZE);
+	vgpu->ctrl = dma_alloc_coherent(dev, PAGE_SIZE, &vgpu->ctrl_dma, GFP_KERNEL);
+	vgpu->pieces = dma_alloc_coherent(dev, VGPU_PIECES_BYTES, &vgpu->pieces_dma, GFP_KERNEL);
+	return vgpu->ctrl && vgpu->pieces ? 0 : -ENOMEM;
+}
+
+/**
+ * vgpu_ctrl_free() - the device does not use it any more
+ * @vgpu: the device
+ */
+void vgpu_ctrl_free(struct vgpu_dev *vgpu)
+{
+	struct device *dev = &vgpu->pdev->dev;
+
+	dma_free_coherent(dev, PAGE_SIZE, vgpu->ctrl, vgpu->ctrl_dma);
+	dma_free_coherent(dev, VGPU_PIECES_BYTES, vgpu->pieces, vgpu->pieces_dma);
+}
 
 static int vgpu_ctrl_negotiate(struct vgpu_dev *vgpu)
 {
@@ -204,12 +235,15 @@ static int vgpu_ctrl_run(struct vgpu_dev *vgpu, const struct vgpu_ctrl_cmd *cmd)
 	}
 	if (vgpu_is_silent(vgpu, seq))
 		return -ENODEV;
-	/* It could not read the page, or has forgotten it in a reset of its own: tell it again. */
-	dev_warn_ratelimited(&vgpu->dev, "the host did not run command %u\n",
+	/*
+	 * It could not read the page, or has forgotten it in a reset of its own: tell it again. Or
+	 * it was slow, and nobody waited for the count: then it has run the command.
+	 */
+	dev_warn_ratelimited(&vgpu->dev, "the host did not answer command %u\n",
 			     le32_to_cpu(cmd->op));
 	WRITE_ONCE(vgpu->forgotten, true);
 	mod_delayed_work(system_highpri_wq, &vgpu->janitor, 0);
-	return -EIO;
+	return -ENODEV;
 }
 
 /**
@@ -219,7 +253,7 @@ static int vgpu_ctrl_run(struct vgpu_dev *vgpu, const struct vgpu_ctrl_cmd *cmd)
  * @channel: its channel
  * @buffer: its buffer or 0
  *
- * Return: 0 or a negative errno; -ENODEV: fell silent in this command.
+ * Return: 0 or a negative errno; -ENODEV: no answer, it may have run or not.
  */
 int vgpu_ctrl_command(struct vgpu_dev *vgpu, u32 op, u32 channel, u32 buffer)
 {
@@ -264,8 +298,8 @@ static int vgpu_ctrl_run_with(struct vgpu_dev *vgpu, struct vgpu_ctrl_cmd *cmd,
  * @buffer: its buffer or 0
  * @mem: the memory
  *
- * Return: 0 or a negative errno. After 0 and -ENODEV (fell silent in this command) the host may
- * hold @mem, after any other error it does not.
+ * Return: 0 or a negative errno. After 0 and -ENODEV (no answer to this command) the host may hold
+ * @mem, after any other error it does not.
  */
 int vgpu_ctrl_announce(struct vgpu_channel *channel, u32 op, u32 buffer, struct vgpu_mem *mem)
 {

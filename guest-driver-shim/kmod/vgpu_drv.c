@@ -99,6 +99,7 @@ static void vgpu_unpark(struct pci_dev *pdev)
 			continue;
 		list_del(&vgpu->parked);
 		vgpu_slots_give_back(vgpu);
+		vgpu_ctrl_free(vgpu);
 		put_device(&vgpu->dev);
 		module_put(THIS_MODULE);
 	}
@@ -321,11 +322,7 @@ static int vgpu_setup_pci(struct vgpu_dev *vgpu)
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
 	dma_set_seg_boundary(&pdev->dev, ULONG_MAX);
 	vgpu->direct = vgpu_mem_is_direct(&pdev->dev);
-	BUILD_BUG_ON(sizeof(*vgpu->ctrl) > PAGE_SIZE);
-	vgpu->ctrl = dmam_alloc_coherent(&pdev->dev, PAGE_SIZE, &vgpu->ctrl_dma, GFP_KERNEL);
-	vgpu->pieces = dmam_alloc_coherent(&pdev->dev, VGPU_MAX_PIECES * sizeof(*vgpu->pieces),
-					   &vgpu->pieces_dma, GFP_KERNEL);
-	return vgpu->ctrl && vgpu->pieces ? 0 : -ENOMEM;
+	return vgpu_ctrl_alloc(vgpu);
 }
 
 static void vgpu_dev_release(struct device *dev)
@@ -385,10 +382,12 @@ static void vgpu_unbind(struct vgpu_dev *vgpu)
 		vgpu_mems_detach(vgpu);
 		up_write(&vgpu->binding);
 	}
-	if (quiet)
-		vgpu_slots_give_back(vgpu);
-	else
+	if (!quiet) {
 		vgpu_park(vgpu);
+		return;
+	}
+	vgpu_slots_give_back(vgpu);
+	vgpu_ctrl_free(vgpu);
 }
 
 static int vgpu_bind(struct vgpu_dev *vgpu)
@@ -397,8 +396,10 @@ static int vgpu_bind(struct vgpu_dev *vgpu)
 
 	if (!ret)
 		ret = vgpu_setup_irq(vgpu);
-	if (ret)
+	if (ret) {
+		vgpu_ctrl_free(vgpu);
 		return ret;
+	}
 	mutex_lock(&vgpu->life_lock);
 	/* An earlier binding, or the kernel before this one, may have left the device running. */
 	pci_clear_master(vgpu->pdev);
@@ -466,9 +467,8 @@ static struct pci_driver vgpu_driver = {
 
 static int __init vgpu_init(void)
 {
-	int ret;
+	int ret = alloc_chrdev_region(&vgpu_numbers, 0, VGPU_MAX_DEVICES, "vgpu");
 
-	ret = alloc_chrdev_region(&vgpu_numbers, 0, VGPU_MAX_DEVICES, "vgpu");
 	if (ret)
 		return ret;
 	ret = class_register(&vgpu_class);

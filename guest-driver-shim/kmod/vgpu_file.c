@@ -325,6 +325,9 @@ static long vgpu_file_ioctl(struct file *file, unsigned int cmd, unsigned long a
 	/* A reset that begins now ends the channel as one a moment ago has done. */
 	if (ret == -EAGAIN && made)
 		return -EIO;
+	/* A host that is there but has not answered loses all channels. */
+	if (ret == -ENODEV && vgpu_state_error(call.channel->vgpu) != -ENODEV)
+		return -EIO;
 	return ret == -ENXIO ? -ENODEV : ret;
 }
 

@@ -189,6 +189,44 @@ def goes_on_using_memory(bed):
     bed.tap("basic")
 
 
+def _until(bed, state):
+    bed.shell(f"for i in $(seq 300); do grep -qx {state} /sys/class/vgpu/vgpu0/state && exit 0; sleep 0.1; done; exit 1")
+
+
+def answers_too_late(bed):
+    """The host runs a command, but its answer comes when QEMU waits for it no longer: all ones, from a host that is there. What it was told of in
+    this command is not given back before the device says that it is done."""
+    pinned = lambda: int(bed.shell("cat /sys/class/vgpu/vgpu0/pinned_bytes"))
+    bed.between.lie(registers={host.REG_CTRL_SEQ: _NONE}, config={host.CONFIG_DEVICE_STATUS: host.TRANSACTIONS_PENDING})
+    refused = bed.program("hold_channel", "5")
+    harness.check(refused.wait(60 * bed.patience) != 0, f"no channel: {refused.text()}")
+    _until(bed, "quiet")
+    harness.check(pinned() >= 1 << 20, f"the host may have the rings of the channel that it was to make: {pinned()}")
+    bed.between.truth()
+    _until(bed, "running")
+    harness.check(pinned() == 0, f"they are back when the device says so: {pinned()}")
+    bed.tap("basic")
+
+
+def keeps_control_page(bed):
+    """The driver is unbound while the device says that it uses memory: the control page stays allocated. (What is freed is zeroed in this guest.)"""
+    address = bed.pci_address()
+    bed.tap("basic")
+    bed.shell("for i in $(seq 300); do grep -qx 0 /sys/class/vgpu/vgpu0/channels && exit 0; sleep 0.1; done; exit 1")
+    page = bed.between.control_page()
+    command = bytes(page[:0x40])
+    harness.check(any(command), "the control page has a command")
+    bed.between.lie(config={host.CONFIG_DEVICE_STATUS: host.TRANSACTIONS_PENDING})
+    bed.shell(f"echo {address} > /sys/bus/pci/drivers/vgpu/unbind", timeout=60)
+    harness.check(bytes(page[:0x40]) == command, "it is not freed when the device may still write to it")
+    bed.between.truth()
+    bed.shell(f"echo {address} > /sys/bus/pci/drivers/vgpu/bind", timeout=60)
+    harness.check(bytes(page[:0x40]) != command, "it is freed when the device says that it is done")
+    _until(bed, "running")
+    bed.open_device()
+    bed.tap("basic")
+
+
 def _falls_silent(bed, end):
     """Programs hold channels and ask nothing; `end` ends the VF. They are told, and the next VF works."""
     held = [bed.program("hold_channel", str(600 * bed.patience)) for _ in range(2)]
@@ -239,5 +277,5 @@ def _available(bed):
     return int(bed.shell("awk '/MemAvailable/ { print $2 }' /proc/meminfo"))
 
 
-LYING = (watch, goes_on_using_memory, lies, lies_at_probe, first_host, interrupt_storm, one_interrupt)
+LYING = (watch, goes_on_using_memory, answers_too_late, keeps_control_page, lies, lies_at_probe, first_host, interrupt_storm, one_interrupt)
 DEAD = (destroyed_host, killed_host, dead_host)

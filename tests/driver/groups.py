@@ -49,7 +49,8 @@ GROUPS = (
     Group("unrecovered", "errors of the bus that are not recovered from", Setup(), life_cycle.FAILED),
     Group("dead", "a host that dies", Setup(), bad_hosts.DEAD),
     Group("kexec", "another kernel starts in place of the guest's", Setup(memory_mib=768), life_cycle.KEXEC),
-    Group("lies", "a host that lies", Setup(through=LyingHost), bad_hosts.LYING),
+    # What is freed is zeroed: keeps_control_page looks at it.
+    Group("lies", "a host that lies", Setup(kernel_arguments="init_on_free=1", through=LyingHost), bad_hosts.LYING),
     # What is freed is zeroed: memory that a program has mapped then is not its own any more.
     Group("bounce", "all DMA through bounce buffers, as in confidential guests", Setup(kernel_arguments="swiotlb=force init_on_free=1"),
           (_data_path, life_cycle.unbind, life_cycle.reset, life_cycle.reset_then_unbind)),
