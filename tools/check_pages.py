@@ -95,7 +95,7 @@ def wrong_tests(root):
 def wrong_namespaces(root):
     there = set()
     for _, folder_space in check_style.NAMESPACES:
-        # What is inside of a folder's namespace, as ws_proof, is no row of its own.
+        # A namespace inside the namespace of a folder, such as ws_proof, has no row of its own.
         parts = re.fullmatch(r"(vgpud::)\((.*)\)", folder_space)
         there |= {f"{parts[1]}{each}" for each in parts[2].split("|")} if parts else {folder_space.split("|")[0]}
     listed = {cells[0].strip("`") for cells in rows(section((root / FOLDERS).read_text(), "Namespaces"))}

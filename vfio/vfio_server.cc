@@ -2,7 +2,6 @@
 #include "vfio/vfio_server.h"
 
 #include <fmt/core.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
 
@@ -11,6 +10,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/hang_up.h"
 #include "base/message.h"
 #include "vfio/wire/version_text.h"
 
@@ -40,11 +40,6 @@ T CopyOf(std::span<const std::byte> body) {
   T value;
   std::memcpy(&value, body.data(), sizeof value);
   return value;
-}
-
-bool HasHungUp(int socket) {
-  pollfd p{socket, POLLRDHUP, 0};
-  return ::poll(&p, 1, 0) == 1;
 }
 
 }  // namespace

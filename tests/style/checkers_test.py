@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/check_includes.py, check_sizes.py and check_pages.py find what they are for, in trees that are made for it.
+"""tools/check_includes.py, check_sizes.py, check_style.py and check_pages.py find what they are for, in trees that are made for it.
 
 usage: checkers_test.py REPO_ROOT
 """
@@ -13,6 +13,7 @@ import tempfile
 TOOLS = pathlib.Path(sys.argv[1]) / "tools"
 sys.path.insert(0, str(TOOLS))
 import check_sizes  # noqa: E402
+import check_style  # noqa: E402
 
 
 def run(tool, *arguments):
@@ -77,6 +78,21 @@ def check_classes(root):
     assert found["Long"][1] > check_sizes.MOST_CLASS_LINES, found
 
 
+# (source, does it leak?)
+BRACED = [
+    ("auto x = Pair{name, TRY(Find(name))};\n", True),
+    ("Pair x{Make(),\n       TRY(Find())};\n", True),
+    ("return Pipe{TRY(Above(read)), TRY(Above(write))};\n", True),
+    ("Pair x{TRY(Find(name)), {}};\n", False),
+    ("if (found) {\n  x = a, y = b;\n  return TRY(Find());\n}\n", False),
+]
+
+
+def check_braces(_):
+    for source, leaks in BRACED:
+        assert (check_style.LEAKS.search(source) is not None) == leaks, source
+
+
 # (page, what is replaced, by what, what check_pages.py says then)
 WRONG_PAGES = [
     ("docs/ARCHITECTURE.md", "accounts; pure: no clock, I/O or threads | base |", "accounts; pure | base, vfio |", "docs/ARCHITECTURE.md: sched/ may include base; the page says base, vfio"),
@@ -119,7 +135,7 @@ def check_pages(root):
 
 
 def main():
-    for check in (check_cycles, check_classes, check_pages):
+    for check in (check_cycles, check_classes, check_braces, check_pages):
         with tempfile.TemporaryDirectory() as root:
             check(pathlib.Path(root))
     print("the checkers find what they are for")

@@ -41,7 +41,8 @@ bool IsDone(bufferevent* stream) {
   return on_event == nullptr;
 }
 
-bool HasLeft(bufferevent* stream) {
+// The client has closed, and all that it sent has been read.
+bool IsAtEnd(bufferevent* stream) {
   char next = 0;
   return ::recv(bufferevent_getfd(stream), &next, sizeof next, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
@@ -161,7 +162,7 @@ std::optional<ConnectionLimiter::Refusal> ConnectionLimiter::Judge(Client* clien
 void ConnectionLimiter::ForgetThoseGone(const Sharer& who) {
   for (Client& client : clients_) {
     if (client.place == nullptr || client.stay.has_request || client.who.name != who.name) continue;
-    if (!HasLeft(client.stream)) continue;
+    if (!IsAtEnd(client.stream)) continue;
     client.told_to_leave = true;
     client.place.reset();
   }

@@ -3,23 +3,17 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/http.h>
-#include <poll.h>
 
 #include <utility>
 
 #include "base/check.h"
+#include "base/hang_up.h"
 #include "vgpud/control/control.h"
 
 namespace vgpud::daemon {
 namespace {
 
 constexpr Ns kLookForClientEvery = std::chrono::seconds{1};
-
-// Also when there is something left to read.
-bool HasLeft(int fd) {
-  pollfd client{fd, POLLRDHUP, 0};
-  return ::poll(&client, 1, 0) > 0;
-}
 
 }  // namespace
 
@@ -61,8 +55,9 @@ void Control::Exchange::LookForClient() {
   const auto keep = shared_from_this();
   client_->Pause();
   const int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(evhttp_request_get_connection(request_)));
-  // Its next request, which nobody reads before this one is answered: behind that it may leave unheard.
-  if (!HasLeft(fd)) return Later(kLookForClientEvery, [this] { LookForClient(); });
+  // The client has sent its next request, which libevent reads after this one is answered. OnReadable does not tell of
+  // a client that leaves after that.
+  if (!HasHungUp(fd)) return Later(kLookForClientEvery, [this] { LookForClient(); });
   if (const auto gone = std::exchange(gone_, nullptr)) gone();
   Answer(503, "");
 }

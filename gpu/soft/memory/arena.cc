@@ -56,7 +56,7 @@ std::optional<uint64_t> Arena::TakeFree(uint64_t bytes) {
   return offset;
 }
 
-// Memory of a card has no order of its own: what is free is found, however it is scattered.
+// A card needs no contiguous memory for a block that is mapped later.
 std::optional<MappableMemory::Pieces> Arena::TakePages(uint64_t bytes) {
   const auto pages_of = [](const auto& range) {
     const uint64_t begin = CheckedSize(range.first).AlignedUp(kPage).saturated();

@@ -89,9 +89,9 @@ class Arena {
     bool pinned;
   };
   void MapPages(uint64_t offset, uint64_t bytes, int delta);
-  // First fit; the start.
+  // Returns the start of the first free range that is large enough.
   std::optional<uint64_t> TakeFree(uint64_t bytes);
-  // All or nothing.
+  // Takes whole pages from as many free ranges as it needs, or nothing.
   std::optional<MappableMemory::Pieces> TakePages(uint64_t bytes);
   void TakeOf(std::map<uint64_t, uint64_t>::iterator range, uint64_t offset, uint64_t bytes);
   void PutFree(uint64_t offset, uint64_t bytes);

@@ -27,7 +27,7 @@ class MappableMemory {
   MappableMemory(const MappableMemory&) = delete;
   MappableMemory& operator=(const MappableMemory&) = delete;
 
-  // Of whole pages, in the order of their offsets.
+  // Each piece has whole pages. They stand in the order of their offsets in the block.
   using Pieces = std::vector<std::span<std::byte>>;
 
   bool possible() const { return static_cast<bool>(space_); }

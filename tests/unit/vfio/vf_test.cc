@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <memory>
 
 #include "base/message.h"
 #include "base/slice_memory.h"
@@ -28,72 +29,65 @@ int OpenFilesNamed(const std::string& name) {
 
 UniqueFd Listen(const std::string& path, int type) { return *ListenUnix(path, type); }
 
-TEST(VfTest, WhoServesAVfHasTheFilesOfItsSlicePagesNoMore) {
-  std::string folder = (fs::temp_directory_path() / "vgpud-vf-XXXXXX").string();
-  ASSERT_NE(nullptr, ::mkdtemp(folder.data()));
-  SocketPair link = *MakeSeqpacketPair();
-  {
-    const SliceMemory memory = *MakeSliceMemory("given-up");
-    const int fds[] = {memory.grant_fd.get(), memory.slots_fd.get()};
-    ASSERT_TRUE(SendStruct(link.a.get(), vf_link::Configure{}, fds));
+// A VF in this process, and the ends of vgpud and of QEMU.
+class VfTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_NE(nullptr, ::mkdtemp(folder_.data())); }
+  void TearDown() override { fs::remove_all(folder_); }
+  void StartVf(const vf_link::Configure& configure, const std::string& slice_pages) {
+    SocketPair link = *MakeSeqpacketPair();
+    vgpud_ = std::move(link.a);
+    {
+      const SliceMemory memory = *MakeSliceMemory(slice_pages);
+      const int fds[] = {memory.grant_fd.get(), memory.slots_fd.get()};
+      ASSERT_TRUE(SendStruct(vgpud_.get(), configure, fds));
+    }
+    auto vf = Vf::Start(loop_, "a",
+                        {std::move(link.b), Listen(vfio_socket(), SOCK_STREAM), Listen(folder_ + "/b", SOCK_SEQPACKET)},
+                        kDefaultEventBudgets, false);
+    ASSERT_TRUE(vf) << vf.error().context;
+    vf_ = std::move(*vf);
   }
-  EventLoop loop;
-  const auto vf = Vf::Start(
-      loop, "a", {std::move(link.b), Listen(folder + "/a", SOCK_STREAM), Listen(folder + "/b", SOCK_SEQPACKET)},
-      kDefaultEventBudgets, false);
-  EXPECT_TRUE(vf) << vf.error().context;
+  std::string vfio_socket() const { return folder_ + "/a"; }
+
+  std::string folder_ = (fs::temp_directory_path() / "vgpud-vf-XXXXXX").string();
+  EventLoop loop_;
+  UniqueFd vgpud_;
+  std::unique_ptr<Vf> vf_;
+};
+
+TEST_F(VfTest, WhoServesAVfHasTheFilesOfItsSlicePagesNoMore) {
+  StartVf({}, "given-up");
   EXPECT_EQ(0, OpenFilesNamed("given-up"));
-  fs::remove_all(folder);
 }
 
-TEST(VfTest, ItsJailIsWatchedWhereVgpudWantsThat) {
+TEST_F(VfTest, ItsJailIsWatchedWhereVgpudWantsThat) {
   for (const uint32_t watched : {0u, 1u}) {
-    std::string folder = (fs::temp_directory_path() / "vgpud-vf-XXXXXX").string();
-    ASSERT_NE(nullptr, ::mkdtemp(folder.data()));
-    SocketPair link = *MakeSeqpacketPair();
-    const SliceMemory memory = *MakeSliceMemory("watched");
-    const int fds[] = {memory.grant_fd.get(), memory.slots_fd.get()};
     vf_link::Configure configure;
     configure.watched = watched;
-    ASSERT_TRUE(SendStruct(link.a.get(), configure, fds));
-    EventLoop loop;
-    const auto vf = Vf::Start(
-        loop, "a", {std::move(link.b), Listen(folder + "/a", SOCK_STREAM), Listen(folder + "/b", SOCK_SEQPACKET)},
-        kDefaultEventBudgets, false);
-    ASSERT_TRUE(vf) << vf.error().context;
-    EXPECT_EQ(watched != 0, (*vf)->watched());
-    const auto hello = ReceiveMessage(link.a.get());
+    StartVf(configure, "watched");
+    EXPECT_EQ(watched != 0, vf_->watched());
+    const auto hello = ReceiveMessage(vgpud_.get());
     ASSERT_TRUE(hello);
     EXPECT_EQ(vf_link::Kind::kHello, *hello->As<vf_link::Kind>());
-    fs::remove_all(folder);
+    vf_.reset();
   }
 }
 
 // QEMU stops a virtual CPU for 5 s when nobody answers what it reads.
-TEST(VfTest, WhatAGuestReadsWhileItsVfEndsIsAnswered) {
-  std::string folder = (fs::temp_directory_path() / "vgpud-vf-XXXXXX").string();
-  ASSERT_NE(nullptr, ::mkdtemp(folder.data()));
-  SocketPair link = *MakeSeqpacketPair();
-  const SliceMemory memory = *MakeSliceMemory("ends");
-  const int fds[] = {memory.grant_fd.get(), memory.slots_fd.get()};
-  ASSERT_TRUE(SendStruct(link.a.get(), vf_link::Configure{}, fds));
-  EventLoop loop;
-  const auto vf = Vf::Start(
-      loop, "a", {std::move(link.b), Listen(folder + "/a", SOCK_STREAM), Listen(folder + "/b", SOCK_SEQPACKET)},
-      kDefaultEventBudgets, false);
-  ASSERT_TRUE(vf) << vf.error().context;
-  TestClient client(folder + "/a");
+TEST_F(VfTest, WhatAGuestReadsWhileItsVfEndsIsAnswered) {
+  StartVf({}, "ends");
+  TestClient client(vfio_socket());
   client.Send(TestClient::Message(1, Op::kVersion, Bytes(wire::Version{})));
-  while (!client.Next()) event_base_loop(loop.base(), EVLOOP_NONBLOCK);
+  while (!client.Next()) event_base_loop(loop_.base(), EVLOOP_NONBLOCK);
 
-  ASSERT_TRUE(SendStruct(link.a.get(), vf_link::Plain{vf_link::Kind::kShutdown}));
+  ASSERT_TRUE(SendStruct(vgpud_.get(), vf_link::Plain{vf_link::Kind::kShutdown}));
   client.Send(TestClient::Message(2, Op::kRegionRead, Bytes(wire::RegionAccess{0, 0, 4})));
-  loop.Run();
+  loop_.Run();
   const auto answer = client.Next();
   ASSERT_TRUE(answer);
   EXPECT_EQ(~0u, As<uint32_t>(answer->body, sizeof(wire::RegionAccess)));
   EXPECT_TRUE(client.Ended());
-  fs::remove_all(folder);
 }
 
 }  // namespace
