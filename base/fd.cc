@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -113,6 +114,11 @@ Result<UniqueFd> ListenUnix(const std::string& path, int type) {
   if (bound != 0) return FailErrno(fmt::format("bind {}", path));
   if (::listen(fd.get(), 64) != 0) return FailErrno(fmt::format("listen {}", path));
   return fd;
+}
+
+bool HasHungUp(int socket) {
+  pollfd peer{socket, POLLRDHUP, 0};
+  return ::poll(&peer, 1, 0) == 1;
 }
 
 Result<UniqueFd> ConnectUnix(const std::string& path, int type) {

@@ -64,5 +64,8 @@ struct SocketPair {
 [[nodiscard]] Result<UniqueFd> ListenUnix(const std::string& path, int type);
 // Connects to the AF_UNIX socket at `path`.
 [[nodiscard]] Result<UniqueFd> ConnectUnix(const std::string& path, int type);
+// Has the other end of a stream socket closed, or said that it sends nothing more? True also while there is something
+// left to read.
+bool HasHungUp(int socket);
 
 }  // namespace vgpud

@@ -10,7 +10,6 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "base/hang_up.h"
 #include "base/message.h"
 #include "vfio/wire/version_text.h"
 

@@ -186,6 +186,15 @@ def status_of(pid):
     return dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
 
 
+def hangs_up(path, size, fds):
+    """Does the keeper hang up when this is sent? What vgpud has sent before is handled then."""
+    with connect(path) as other, contextlib.suppress(ConnectionResetError):
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            socket.send_fds(other, [os.urandom(size)], fds)
+        return other.recv(4096) == b""
+    return True
+
+
 def check_that_the_keeper_is_kept_in():
     """It is in a jail; whoever is not vgpud gets nothing from it and costs it nothing."""
     with bed.supervised() as vgpud:
@@ -196,16 +205,13 @@ def check_that_the_keeper_is_kept_in():
         check(jail == {"Seccomp": "2", "NoNewPrivs": "1", "CapEff": "0" * 16, "CapPrm": "0" * 16}, f"it is in a jail: {jail}")
         path = os.path.join(vgpud.runtime_dir, "keep.sock")
         check(os.stat(path).st_mode & 0o777 == 0o600, "nobody else may connect")
+        check(hangs_up(path, 1, []), "it hangs up")
         files = bed.open_files(keeper)
         # It waits a bounded time for each that says nothing; those that say something wrong are refused at once.
         silent = [connect(path) for _ in range(2)]
         for size in (0, 1, 32, 255, 256, 257, 4096):
             for fds in ([], [0], [0] * 8):
-                with connect(path) as other:
-                    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                        socket.send_fds(other, [os.urandom(size)], fds)
-                    with contextlib.suppress(ConnectionResetError):
-                        check(other.recv(4096) == b"", f"{size} bytes with {len(fds)} descriptors: it hangs up")
+                check(hangs_up(path, size, fds), f"{size} bytes with {len(fds)} descriptors: it hangs up")
         for each in silent:
             each.close()
         harness.wait_until(lambda: bed.open_files(keeper) == files, "no descriptor is left of it")

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/hang_up.h"
 #include "vgpud/control/control.h"
 
 namespace vgpud::daemon {

@@ -359,7 +359,7 @@ TEST_P(VgpudEvilExecutor, ThatSleepsOnTheGpuIsKilledWithoutAnExcuse) {
   // The crowd may have been too many threads before it was asleep for too long.
   EXPECT_LE(stats["hangs"], 1);
   EXPECT_TRUE(stats["hangs"] == 1 || std::string_view(GetParam()) == "crowd");
-  EXPECT_EQ(0, stats["host_stalls"]) << stats;
+  EXPECT_LE(stats["host_stalls"], 1) << stats << "\na busy host may let it wait for a processor before it sleeps";
   const uint64_t before = Received(bed, "good");
   EXPECT_TRUE(Eventually([&] { return Received(bed, "good") > before + 20'000'000; }));
   const auto fds = std::filesystem::directory_iterator("/proc/" + std::to_string(bed.pid()) + "/fd");
