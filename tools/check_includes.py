@@ -18,7 +18,7 @@ SOFT_ROOMS = ["number", "state", "code", "memory", "texture", "run", "ops", "con
 
 
 def soft_rows():
-    low = ["base/", "base/locks/", "guest-driver-shim/include/uapi/", "gpu/gpu.h", "gpu/generated/", "gpu/ptx/"]
+    low = ["base/", "base/locks/", "guest-driver-shim/include/uapi/", "gpu/capability/", "gpu/gpu.h", "gpu/generated/", "gpu/ptx/"]
     for count, room in enumerate(SOFT_ROOMS):
         yield f"gpu/soft/{room}/", low + [f"gpu/soft/{below}/" for below in SOFT_ROOMS[:count]]
     yield "gpu/soft/", low + [f"gpu/soft/{room}/" for room in SOFT_ROOMS]
@@ -105,16 +105,17 @@ PRODUCT = [
     *vfio_rows(),
     *soft_rows(),
     ("gpu/generated/", []),
+    ("gpu/capability/", ["gpu/gpu.h", "guest-driver-shim/include/uapi/"]),
     ("gpu/ptx/", ["base/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("gpu/rewrite/", ["base/", "gpu/gpu.h", "gpu/generated/", "gpu/ptx/"]),
     ("gpu/exec/memory/", ["base/", "base/jail/", "base/locks/", "gpu/gpu.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     ("gpu/channels/", ["base/"]),
     ("gpu/cuda/arrays/", ["base/", "gpu/gpu.h", "gpu/texture.h", "gpu/generated/", "gpu/cuda/card.h", "gpu/cuda/driver_api.h",
                           "gpu/cuda/lanes.h", "gpu/cuda/memory/ranges.h"]),
-    ("gpu/cuda/memory/", ["base/", "gpu/evictable.h", "gpu/gpu.h", "gpu/generated/", "gpu/cuda/card.h", "gpu/cuda/driver_api.h",
+    ("gpu/cuda/memory/", ["base/", "gpu/capability/", "gpu/gpu.h", "gpu/generated/", "gpu/cuda/card.h", "gpu/cuda/driver_api.h",
                           "gpu/cuda/lanes.h", "guest-driver-shim/include/uapi/"]),
-    ("gpu/cuda/", ["base/", "gpu/channels/", "gpu/cuda/arrays/", "gpu/cuda/memory/", "gpu/evictable.h", "gpu/gpu.h", "gpu/ptx/", "gpu/rewrite/", "gpu/texture.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
-    ("gpu/", ["base/", "base/jail/", "base/locks/", "gpu/channels/", "gpu/soft/", "gpu/cuda/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/cuda/", ["base/", "gpu/channels/", "gpu/cuda/arrays/", "gpu/cuda/memory/", "gpu/capability/", "gpu/gpu.h", "gpu/ptx/", "gpu/rewrite/", "gpu/texture.h", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
+    ("gpu/", ["base/", "base/jail/", "base/locks/", "gpu/capability/", "gpu/channels/", "gpu/soft/", "gpu/cuda/", "gpu/exec/memory/", "gpu/generated/", "guest-driver-shim/include/uapi/"]),
     *vgpud_rows(),
     ("tools/gpucheck/", ["base/", "gpu/channels/"]),
     ("tools/libvirt/", ["base/", "vgpud/model/api.h"]),
@@ -132,7 +133,7 @@ PRODUCT = [
 def test_rows():
     """A test sees the rooms that it tests and what is below them; what tests share lies in rooms of their own, seen by tests only."""
     uapi = "guest-driver-shim/include/uapi/"
-    soft = ["base/", *rooms("gpu/ptx/", "gpu/soft/"), "gpu/gpu.h", "gpu/generated/", uapi]
+    soft = ["base/", *rooms("gpu/ptx/", "gpu/soft/"), "gpu/capability/", "gpu/gpu.h", "gpu/generated/", uapi]
     soft_rig, exec_fakes = "tests/unit/soft/rig/", "tests/unit/exec/fakes/"
     yield "tests/unit/base/", rooms("base/")
     yield "tests/unit/sched/", ["base/", "sched/"]
@@ -167,7 +168,7 @@ BUILT_ELSEWHERE = re.compile("kmod|uapi|^tests/(driver|cuda)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 SOURCES = (".h", ".cc", ".c", ".cpp", ".inc")
 # Contracts: headers that lie beside their users and are included from below. Each counts as a folder of its own.
-CONTRACTS = {"gpu/gpu.h", "gpu/texture.h", "gpu/evictable.h", "gpu/cuda/card.h", "gpu/cuda/driver_api.h",
+CONTRACTS = {"gpu/gpu.h", "gpu/texture.h", "gpu/cuda/card.h", "gpu/cuda/driver_api.h",
              "gpu/cuda/kernel_length.h", "gpu/cuda/lanes.h", "guest-driver-shim/libcuda/api.h",
              "guest-driver-shim/libcuda/generated/cuda_api.h", "guest-driver-shim/libcuda/proc_table.h",
              "guest-driver-shim/libnvidia-ml/not_supported.h", "tests/integration/shim_fixture.h"}

@@ -6,6 +6,13 @@
 #include <memory>
 
 #include "base/log.h"
+#include "gpu/capability/async_work.h"
+#include "gpu/capability/device_output.h"
+#include "gpu/capability/host_sharing.h"
+#include "gpu/capability/kernel_heap.h"
+#include "gpu/capability/late_mapping.h"
+#include "gpu/capability/spill_room.h"
+#include "gpu/capability/tensor_map_maker.h"
 #include "gpu/cuda/arrays/textures.h"
 #include "gpu/cuda/card.h"
 #include "gpu/cuda/lanes.h"
@@ -22,7 +29,14 @@
 
 namespace vgpud::driver {
 
-class CudaGpu final : public Gpu {
+class CudaGpu final : public Gpu,
+                      public AsyncWork,
+                      public DeviceOutput,
+                      public HostSharing,
+                      public KernelHeap,
+                      public LateMapping,
+                      public SpillRoom,
+                      public TensorMapMaker {
  public:
   // Both outlive it.
   CudaGpu(const Card& card, Printed& printed);
@@ -30,6 +44,16 @@ class CudaGpu final : public Gpu {
   ~CudaGpu() override;
 
   DeviceInfo Info() const override { return info_; }
+  GpuCapabilities capabilities() override {
+    return {.async_work = this,
+            .output = this,
+            .evictable = movable_.get(),
+            .host_sharing = this,
+            .heap = this,
+            .late_mapping = this,
+            .spill_room = this,
+            .tensor_maps = this};
+  }
   uint64_t AllocationBytes(uint64_t bytes) const override;
   GpuResult<GpuVa> Alloc(uint64_t bytes) override;
   GpuResult<uint64_t> Free(GpuVa address) override;
@@ -74,7 +98,9 @@ class CudaGpu final : public Gpu {
   }
   bool SetHeapBytes(uint64_t bytes) override;
   uint64_t HeapBytesAtOnce(uint64_t bytes) const override { return bytes > heap_bytes_ ? bytes - heap_bytes_ : 0; }
-  Evictable* evictable() override { return movable_.get(); }
+  uint64_t HeapBytesToMake() const override { return 0; }
+  GpuResult<void> MakeHeap() override { return {}; }
+  void DropCaches() override {}
   bool Busy() const override { return lanes_->taken() != 0; }
   void WaitUntilIdle() override;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a card that has less than its VFs were promised (gpu/evictable.h): when this executor takes its own off it,
-// and when it brings it back. vgpud says by the grant page that another VF waits for some; the executor says in its
-// slot what it has, and what it did not find.
+// Memory of a card that has less than its VFs were promised (gpu/capability/evictable.h): when this executor takes its
+// own off it, and when it brings it back. vgpud says by the grant page that another VF waits for some; the executor
+// says in its slot what it has, and what it did not find.
 //
 // Whoever needs memory brings back all of it in its turn, or waits there for a while, and leaves. Whoever has memory
 // that another VF waits for takes it off the card when it is not on the GPU, but not before it has computed something
@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "base/slice_page.h"
-#include "gpu/evictable.h"
+#include "gpu/capability/evictable.h"
 
 namespace vgpud::exec {
 

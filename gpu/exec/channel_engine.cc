@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "gpu/capability/module_memory.h"
 
 namespace vgpud::exec {
 namespace {
@@ -53,7 +54,8 @@ ChannelEngine::ChannelEngine(ChannelMemory memory, uint64_t vram_quota, Callback
 void ChannelEngine::MakeGpu() {
   gpu_.reset();
   gpu_ = callbacks_.make_gpu();
-  gpu_->AdmitVram([this](uint64_t bytes) { return AdmitJobVram(bytes); });
+  if (ModuleMemory* const modules = can().module_memory; modules != nullptr)
+    modules->AdmitVram([this](uint64_t bytes) { return AdmitJobVram(bytes); });
 }
 
 ChannelEngine::Ring ChannelEngine::ConsumeOne(bool only_brief) {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "gpu/capability/async_work.h"
 #include "gpu/exec/completions.h"
 #include "gpu/exec/memory/area.h"
 #include "gpu/exec/memory/payload_window.h"
@@ -105,7 +106,7 @@ class ChannelEngine {
   };
   bool HasWorkForGpu() const { return streams_.HasWorkForGpu(); }
   Op* NextForGpu() { return streams_.NextForGpu(); }
-  // Before a step of `op`: what may be launched behind it (Gpu::LaunchBehind); none without `more`.
+  // Before a step of `op`: what may be launched behind it (AsyncWork::LaunchBehind); none without `more`.
   void FindBehind(const Op& op, bool more) {
     behind_.clear();
     // It could take the room of another stream.
@@ -113,12 +114,17 @@ class ChannelEngine {
   }
   // Advances `op` by at most `budget` warp instructions or 64 KiB. On the GPU only, without the lock.
   StepResult RunStep(Op& op, const StopWord& stop, uint64_t budget);
-  // Is work on the GPU that no step waits for (Gpu::Busy)? It is over when the other one returns; on the GPU only,
-  // without the lock.
-  bool GpuBusy() const { return gpu_->Busy(); }
-  void WaitUntilGpuIdle() { gpu_->WaitUntilIdle(); }
+  // Is work on the GPU that no step waits for (AsyncWork::Busy)? It is over when the other one returns; on the GPU
+  // only, without the lock.
+  bool GpuBusy() const {
+    const AsyncWork* const work = can().async_work;
+    return work != nullptr && work->Busy();
+  }
+  void WaitUntilGpuIdle() {
+    if (AsyncWork* const work = can().async_work; work != nullptr) work->WaitUntilIdle();
+  }
   // nullptr: memory stays on the card. While nobody else uses the Gpu.
-  Evictable* evictable() const { return gpu_ != nullptr ? gpu_->evictable() : nullptr; }
+  Evictable* evictable() const { return gpu_ != nullptr ? can().evictable : nullptr; }
   // The driver has lost what the context has.
   void Lose(const GpuError& error) { Poison(error.status, error.text); }
   // Takes the result in. Returns true when a kernel has finished.
@@ -159,6 +165,8 @@ class ChannelEngine {
     uint64_t seqno;
     bool want;
   };
+
+  GpuCapabilities can() const { return gpu_->capabilities(); }
 
   // channel_engine.cc
   void MakeGpu();

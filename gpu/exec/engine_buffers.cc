@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "gpu/capability/host_sharing.h"
 #include "gpu/exec/channel_engine.h"
 
 namespace vgpud::exec {
@@ -51,7 +52,10 @@ ChannelEngine::Verdict ChannelEngine::DoBufferAddress(Entry& entry) {
   if (!area->writable())
     return Reject(entry, CuStatus::kNotSupported,
                   fmt::format("BUF_ADDRESS: buffer {} is read-only, kernels might write to it", id));
-  const auto address = gpu_->Share(area->bytes(), area->file());
+  HostSharing* const sharing = can().host_sharing;
+  if (sharing == nullptr)
+    return Reject(entry, CuStatus::kNotSupported, "this GPU's kernels reach no memory of the host");
+  const auto address = sharing->Share(area->bytes(), area->file());
   if (!address) return Reject(entry, address.error());
   Buffer& buffer = buffers_.at(MustFit<uint32_t>(id));
   buffer.shared = true;
@@ -69,9 +73,10 @@ std::shared_ptr<AreaUsers> ChannelEngine::UsersOf(GpuVa address, uint64_t bytes)
 }
 
 void ChannelEngine::ShareBuffersAgain() {
+  HostSharing* const sharing = can().host_sharing;
   for (auto& [id, buffer] : buffers_) {
-    if (!buffer.shared) continue;
-    if (const auto address = gpu_->Share(buffer.area->bytes(), buffer.area->file())) buffer.address = *address;
+    if (!buffer.shared || sharing == nullptr) continue;
+    if (const auto address = sharing->Share(buffer.area->bytes(), buffer.area->file())) buffer.address = *address;
   }
 }
 
@@ -79,7 +84,8 @@ void ChannelEngine::DropBuffer(uint32_t id) {
   const auto it = buffers_.find(id);
   if (it == buffers_.end()) return;
   it->second.area->users()->Leave();
-  if (it->second.shared && gpu_ != nullptr) gpu_->Unshare(it->second.area->bytes());
+  HostSharing* const sharing = gpu_ != nullptr ? can().host_sharing : nullptr;
+  if (it->second.shared && sharing != nullptr) sharing->Unshare(it->second.area->bytes());
   buffers_.erase(it);
   streams_.ForEach([id](Op& op) {
     if (op.area == id) op.area_lost = true;

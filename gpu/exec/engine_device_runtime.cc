@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "gpu/capability/device_output.h"
+#include "gpu/capability/kernel_heap.h"
 #include "gpu/exec/channel_engine.h"
 
 namespace vgpud::exec {
@@ -23,7 +25,7 @@ ChannelEngine::Verdict ChannelEngine::DoLimitSet(Entry& entry) {
       return Reject(
           entry, CuStatus::kOutOfMemory,
           fmt::format("LIMIT_SET: {} bytes for printf, the VF has {} bytes of host memory", value, memory().quota()));
-    gpu_->SetPrintCapacity(value);
+    if (DeviceOutput* const output = can().output; output != nullptr) output->SetPrintCapacity(value);
     return Reply(entry);
   }
   if (limit == VGPU_LIMIT_BUFFER_PART && value < VGPU_BUFFER_PARTS) {
@@ -35,9 +37,11 @@ ChannelEngine::Verdict ChannelEngine::DoLimitSet(Entry& entry) {
   if (value > vram_.quota())
     return Reject(entry, CuStatus::kInvalidValue,
                   fmt::format("LIMIT_SET: a heap of {} bytes, the VF has {} bytes of VRAM", value, vram_.quota()));
-  const uint64_t more = gpu_->HeapBytesAtOnce(value);
+  KernelHeap* const heap = can().heap;
+  if (heap == nullptr) return Reply(entry);
+  const uint64_t more = heap->HeapBytesAtOnce(value);
   if (const auto verdict = more != 0 ? ReserveVram(entry, more, more) : std::nullopt) return *verdict;
-  if (!gpu_->SetHeapBytes(value))
+  if (!heap->SetHeapBytes(value))
     return Reject(entry, CuStatus::kInvalidValue,
                   "LIMIT_SET: the heap is in use: set its size before the first kernel that allocates");
   if (more != 0) vram_.Use(more);
@@ -47,7 +51,9 @@ ChannelEngine::Verdict ChannelEngine::DoLimitSet(Entry& entry) {
 ChannelEngine::Verdict ChannelEngine::DoPrintRead(Entry& entry) {
   bool to_stderr = false;
   // The rest next time: the lock is held for no longer copy.
-  const size_t bytes = gpu_->TakePrinted(entry.span.first(std::min(entry.span.size(), kMostPrintedAtOnce)), &to_stderr);
+  DeviceOutput* const output = can().output;
+  const auto room = entry.span.first(std::min(entry.span.size(), kMostPrintedAtOnce));
+  const size_t bytes = output != nullptr ? output->TakePrinted(room, &to_stderr) : 0;
   if (callbacks_.drill != nullptr) callbacks_.drill->AddPrinted(entry.span.first(bytes));
   TellPrinted();
   ReleaseSpan(entry.span_id);
@@ -57,7 +63,8 @@ ChannelEngine::Verdict ChannelEngine::DoPrintRead(Entry& entry) {
 }
 
 void ChannelEngine::TellPrinted() {
-  const auto bytes = static_cast<uint32_t>(gpu_->printed_bytes());
+  const DeviceOutput* const output = can().output;
+  const auto bytes = static_cast<uint32_t>(output != nullptr ? output->printed_bytes() : 0);
   if (bytes == told_printed_) return;
   told_printed_ = bytes;
   memory_.SetPrinted(bytes);
@@ -65,7 +72,8 @@ void ChannelEngine::TellPrinted() {
 
 // Before the first launch of a kernel that allocates. nullopt: the heap is there.
 std::optional<ChannelEngine::Verdict> ChannelEngine::MakeHeapFor(Entry& entry, const FunctionInfo& function) {
-  const uint64_t bytes = function.uses_heap ? gpu_->HeapBytesToMake() : 0;
+  KernelHeap* const heap = function.uses_heap ? can().heap : nullptr;
+  const uint64_t bytes = heap != nullptr ? heap->HeapBytesToMake() : 0;
   if (bytes == 0) return std::nullopt;
   const uint64_t need = gpu_->AllocationBytes(bytes);
   switch (vram_.Reserve(need)) {
@@ -80,7 +88,7 @@ std::optional<ChannelEngine::Verdict> ChannelEngine::MakeHeapFor(Entry& entry, c
       break;
   }
   callbacks_.exclusive();
-  if (const auto made = gpu_->MakeHeap(); !made) return Reject(entry, made.error());
+  if (const auto made = heap->MakeHeap(); !made) return Reject(entry, made.error());
   vram_.Use(need);
   return std::nullopt;
 }

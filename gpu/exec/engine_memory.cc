@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "gpu/capability/module_memory.h"
 #include "gpu/exec/channel_engine.h"
 #include "gpu/exec/memory/heap.h"
 
@@ -121,11 +122,12 @@ GpuResult<std::unique_ptr<GpuModule>> ChannelEngine::RunJob(Job& job) {
         job.code_bytes = *read;
         return std::unique_ptr<GpuModule>();
       }
-      gpu_->PlaceManaged(job.managed, job.managed_bytes, [area = job.area](const std::function<void()>& write) {
-        if (area != nullptr) return area->While(write);
-        write();
-        return true;
-      });
+      if (ModuleMemory* const modules = can().module_memory; modules != nullptr)
+        modules->PlaceManaged(job.managed, job.managed_bytes, [area = job.area](const std::function<void()>& write) {
+          if (area != nullptr) return area->While(write);
+          write();
+          return true;
+        });
       return gpu_->Load(job.image);
     } catch (const std::bad_alloc&) {
       return std::nullopt;

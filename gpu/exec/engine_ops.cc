@@ -7,6 +7,8 @@
 #include <string>
 
 #include "base/checked.h"
+#include "gpu/capability/late_mapping.h"
+#include "gpu/capability/tensor_map_maker.h"
 #include "gpu/exec/channel_engine.h"
 #include "guest-driver-shim/include/uapi/vgpu_tensor_map.h"
 
@@ -155,18 +157,23 @@ ChannelEngine::Verdict ChannelEngine::DoMemFree(Entry& entry) {
 
 ChannelEngine::Verdict ChannelEngine::DoMemCreate(Entry& entry) {
   const uint64_t bytes = entry.sqe.args[0];
-  if (bytes == 0 || bytes % Gpu::kMappingGrain != 0)
+  if (bytes == 0 || bytes % LateMapping::kMappingGrain != 0)
     return Reject(entry, CuStatus::kInvalidValue,
-                  fmt::format("MEM_CREATE: {} bytes are no multiple of {}", bytes, Gpu::kMappingGrain));
+                  fmt::format("MEM_CREATE: {} bytes are no multiple of {}", bytes, LateMapping::kMappingGrain));
+  LateMapping* const mapping = can().late_mapping;
+  if (mapping == nullptr)
+    return Reject(entry, CuStatus::kNotSupported, "MEM_CREATE: this GPU can't map memory to addresses later");
   if (const auto verdict = ReserveVram(entry, bytes, bytes)) return *verdict;
-  const auto block = gpu_->CreateMappable(bytes);
+  const auto block = mapping->CreateMappable(bytes);
   if (!block) return Reject(entry, block.error());
   vram_.Use(bytes);
   return Reply(entry, {*block});
 }
 
 ChannelEngine::Verdict ChannelEngine::DoMemRelease(Entry& entry) {
-  const auto freed = gpu_->ReleaseMappable(entry.sqe.args[0]);
+  LateMapping* const mapping = can().late_mapping;
+  if (mapping == nullptr) return Reject(entry, CuStatus::kInvalidHandle, "there is no memory to be mapped");
+  const auto freed = mapping->ReleaseMappable(entry.sqe.args[0]);
   if (!freed) return Reject(entry, freed.error());
   vram_.Return(*freed);
   return Reply(entry);
@@ -174,12 +181,16 @@ ChannelEngine::Verdict ChannelEngine::DoMemRelease(Entry& entry) {
 
 ChannelEngine::Verdict ChannelEngine::DoMemMap(Entry& entry) {
   const auto [block, offset, address, bytes] = entry.sqe.args;
-  const auto mapped = gpu_->MapMemory(block, offset, GpuVa{address}, bytes);
+  LateMapping* const mapping = can().late_mapping;
+  if (mapping == nullptr) return Reject(entry, CuStatus::kInvalidHandle, "there is no memory to be mapped");
+  const auto mapped = mapping->MapMemory(block, offset, GpuVa{address}, bytes);
   return mapped ? Reply(entry) : Reject(entry, mapped.error());
 }
 
 ChannelEngine::Verdict ChannelEngine::DoMemUnmap(Entry& entry) {
-  const auto unmapped = gpu_->UnmapMemory(GpuVa{entry.sqe.args[0]}, entry.sqe.args[1]);
+  LateMapping* const mapping = can().late_mapping;
+  if (mapping == nullptr) return Reject(entry, CuStatus::kInvalidValue, "nothing is mapped");
+  const auto unmapped = mapping->UnmapMemory(GpuVa{entry.sqe.args[0]}, entry.sqe.args[1]);
   return unmapped ? Reply(entry) : Reject(entry, unmapped.error());
 }
 
@@ -265,9 +276,11 @@ ChannelEngine::Verdict ChannelEngine::DoModuleFunctionName(Entry& entry) {
 }
 
 ChannelEngine::Verdict ChannelEngine::DoTensorMap(Entry& entry) {
+  TensorMapMaker* const maps = can().tensor_maps;
+  if (maps == nullptr) return Reject(entry, CuStatus::kNotSupported, "this GPU's maps are made in the guest");
   vgpu_tensor_map_request request;
   std::memcpy(&request, entry.span.data(), sizeof request);
-  if (const auto made = gpu_->EncodeTensorMap(request); !made) return Reject(entry, made.error());
+  if (const auto made = maps->EncodeTensorMap(request); !made) return Reject(entry, made.error());
   std::memcpy(entry.span.data(), &request, sizeof request);
   return Reply(entry);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory in which kernels leave what they have when a turn ends (Gpu::RoomFor). It counts as the VF's VRAM.
+// Device memory in which kernels leave what they have when a turn ends (SpillRoom). It counts as the VF's VRAM.
 // Kernels of one stream never run together, so there is one room for each stream, as large as its largest launch needs,
 // and a second one for a stream with launches behind each other, if it is no large one: the next one can be on the GPU
 // then before the one in front has ended. A launch that finds none runs all the same.
 #include <algorithm>
 
+#include "gpu/capability/spill_room.h"
 #include "gpu/exec/channel_engine.h"
 
 namespace vgpud::exec {
@@ -17,7 +18,9 @@ constexpr uint64_t kMostSecondRoom = 16 << 20;
 // nullopt: the launch can be queued.
 std::optional<ChannelEngine::Verdict> ChannelEngine::MakeRoomFor(Entry& entry, const FunctionInfo& function,
                                                                  const LaunchShape& shape) {
-  const uint64_t need = gpu_->RoomFor(function, shape);
+  SpillRoom* const spill = can().spill_room;
+  if (spill == nullptr) return std::nullopt;
+  const uint64_t need = spill->RoomFor(function, shape);
   Stream* const stream = streams_.Find(entry.sqe.stream);
   if (stream == nullptr || need == 0 || need >= room_refused_) return std::nullopt;
   const bool follows = !stream->queue.empty() && stream->queue.back()->kind == VGPU_OP_LAUNCH;
@@ -28,12 +31,12 @@ std::optional<ChannelEngine::Verdict> ChannelEngine::MakeRoomFor(Entry& entry, c
   streams_.ForEachStream([&](const Stream& other) {
     if (&other != stream) each.insert(each.end(), other.rooms, other.room);
   });
-  if (!gpu_->HasRoom(each)) {
-    const uint64_t bytes = gpu_->RoomBytes(need);
+  if (!spill->HasRoom(each)) {
+    const uint64_t bytes = spill->RoomBytes(need);
     const auto answer = vram_.Reserve(bytes);
     if (answer == VramShare::Answer::kAsk) return Verdict::kWait;
     if (answer == VramShare::Answer::kGranted) callbacks_.exclusive();
-    if (answer == VramShare::Answer::kRefused || !gpu_->MakeRoom(need)) {
+    if (answer == VramShare::Answer::kRefused || !spill->MakeRoom(need)) {
       room_refused_ = need;
       return std::nullopt;
     }
@@ -47,7 +50,8 @@ std::optional<ChannelEngine::Verdict> ChannelEngine::MakeRoomFor(Entry& entry, c
 
 // For memory that the program asks for: kernels leave later then. False: there was nothing to give up.
 bool ChannelEngine::GiveUpRoom() {
-  const uint64_t bytes = gpu_->DropRoom();
+  SpillRoom* const spill = can().spill_room;
+  const uint64_t bytes = spill != nullptr ? spill->DropRoom() : 0;
   if (bytes == 0) return false;
   vram_.Return(bytes);
   streams_.ForEachStream([](Stream& stream) { stream.room = stream.rooms = 0; });

@@ -39,10 +39,12 @@ GpuResult<GpuGrid::Progress> RunWith(GpuGrid& grid, const StopWord& stop, uint64
 
 // What the GPU can go on with when `op` has ended, before a step says so.
 void LaunchBehind(Gpu& gpu, const Op& op, std::span<Op* const> behind, const StopWord& stop) {
+  AsyncWork* const work = gpu.capabilities().async_work;
+  if (work == nullptr) return;
   GpuGrid* before = op.grid.get();
   for (Op* const next : behind) {
     if (stop.Stopped()) return;
-    if (!gpu.LaunchBehind(next->grid, *before, *next->function, next->shape, next->own, next->max_dynamic_shared))
+    if (!work->LaunchBehind(next->grid, *before, *next->function, next->shape, next->own, next->max_dynamic_shared))
       return;
     before = next->grid.get();
   }
@@ -60,7 +62,7 @@ ChannelEngine::StepResult RunGrid(Gpu& gpu, Op& op, std::span<Op* const> behind,
       return Short(heap::Limit::missing() + kRoomForGrid);
     }
   }
-  LaunchBehind(gpu, op, behind, stop);
+  if (!behind.empty()) LaunchBehind(gpu, op, behind, stop);
   const uint64_t before = op.grid->warp_instructions();
   auto progress = RunWith(*op.grid, stop, budget);
   const uint64_t ran = op.grid->warp_instructions() - before;

@@ -23,7 +23,7 @@ struct Stream : std::enable_shared_from_this<Stream> {
   bool legacy = false;
   bool blocking = true;  // ordered against the legacy stream
   std::deque<std::unique_ptr<Op>> queue;
-  uint64_t room = 0;  // that its launches may need (Gpu::RoomFor), as far as it was asked for
+  uint64_t room = 0;  // that its launches may need (SpillRoom::RoomFor), as far as it was asked for
   size_t rooms = 0;   // of that size that are there for it
 };
 

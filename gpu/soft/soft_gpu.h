@@ -5,6 +5,12 @@
 #include <memory>
 #include <utility>
 
+#include "gpu/capability/device_output.h"
+#include "gpu/capability/host_sharing.h"
+#include "gpu/capability/kernel_heap.h"
+#include "gpu/capability/late_mapping.h"
+#include "gpu/capability/module_memory.h"
+#include "gpu/capability/saved_context.h"
 #include "gpu/gpu.h"
 #include "gpu/soft/code/op_table.h"
 #include "gpu/soft/run/device_state.h"
@@ -18,7 +24,13 @@ inline constexpr uint64_t kWorkspaceBytes = Arena::kGranule;
 class Grid;
 class GridFamily;
 
-class SoftGpu final : public Gpu {
+class SoftGpu final : public Gpu,
+                      public DeviceOutput,
+                      public HostSharing,
+                      public KernelHeap,
+                      public LateMapping,
+                      public ModuleMemory,
+                      public SavedContext {
  public:
   // `threads`: that run a grid together, the caller of Run among them. `host`: see DeviceState; outlives the GPU.
   SoftGpu(uint64_t vram_bytes, Isa isa, uint32_t threads = 1, HostMemory* host = nullptr,
@@ -28,6 +40,14 @@ class SoftGpu final : public Gpu {
   ~SoftGpu() override;
 
   DeviceInfo Info() const override;
+  GpuCapabilities capabilities() override {
+    return {.output = this,
+            .host_sharing = this,
+            .heap = this,
+            .late_mapping = this,
+            .module_memory = this,
+            .saved_context = this};
+  }
   uint64_t AllocationBytes(uint64_t bytes) const override { return Arena::Rounded(bytes); }
   GpuResult<GpuVa> Alloc(uint64_t bytes) override { return device_.arena.Alloc(bytes, false); }
   GpuResult<uint64_t> Free(GpuVa address) override;
@@ -47,6 +67,7 @@ class SoftGpu final : public Gpu {
   GpuResult<uint64_t> CreateTexture(const TextureDesc& desc) override {
     return device_.textures.Add(desc, device_.arena);
   }
+  uint64_t TextureBytes(const TextureDesc&) const override { return 0; }
   GpuResult<uint64_t> DestroyTexture(uint64_t handle) override {
     TRY(device_.textures.Remove(handle));
     return 0;
@@ -63,6 +84,7 @@ class SoftGpu final : public Gpu {
   size_t printed_bytes() const override { return device_.print.bytes(); }
   size_t TakePrinted(std::span<std::byte> out, bool* to_stderr) override { return device_.print.Take(out, to_stderr); }
   bool SetHeapBytes(uint64_t bytes) override;
+  uint64_t HeapBytesAtOnce(uint64_t) const override { return 0; }
   uint64_t HeapBytesToMake() const override;
   GpuResult<void> MakeHeap() override;
   GpuResult<uint64_t> ReadWord(GpuVa from, uint32_t bytes) override;

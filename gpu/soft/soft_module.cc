@@ -35,9 +35,9 @@ GpuResult<void> CheckTargets(const ModuleImage& image, const ComputeCapability& 
 // Bytes of a variable that are written while its memory is held.
 constexpr uint64_t kWrittenAtOnce = 1 << 20;
 
-// `init`, cut to `bytes`, and zeroes behind it; `there`: nullptr, or how to write (Gpu::PlaceManaged). False: the
-// memory has gone.
-bool Write(std::byte* at, uint64_t bytes, std::span<const std::byte> init, const Gpu::WhileThere* there) {
+// `init`, cut to `bytes`, and zeroes behind it; `there`: nullptr, or how to write (ModuleMemory::PlaceManaged). False:
+// the memory has gone.
+bool Write(std::byte* at, uint64_t bytes, std::span<const std::byte> init, const ModuleMemory::WhileThere* there) {
   for (uint64_t done = 0, part = 0; done < bytes; done += part) {
     part = std::min(kWrittenAtOnce, bytes - done);
     const uint64_t given = std::min<uint64_t>(part, init.size() - std::min<uint64_t>(done, init.size()));
@@ -171,7 +171,7 @@ GpuResult<std::vector<std::byte>> SoftModule::WithAddresses(const ptx::Variable&
 }
 
 // Bytes and addresses that initialisers give; everything else is zero.
-GpuResult<void> SoftModule::Initialise(const Gpu::WhileThere& there) {
+GpuResult<void> SoftModule::Initialise(const ModuleMemory::WhileThere& there) {
   for (size_t n = 0; n < image_->variables.size(); ++n) {
     const ptx::Variable& v = image_->variables[n];
     if (!InMemory(v) || addresses_[n] == 0 || v.is_extern) continue;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/gpu.h"
+#include "gpu/capability/module_memory.h"
 #include "gpu/soft/code/op_table.h"
 #include "gpu/soft/code/program.h"
 #include "gpu/soft/decode/decoder.h"
@@ -27,7 +27,7 @@ class SoftModule final : public GpuModule {
   struct ManagedPlace {
     GpuVa address{};
     uint64_t bytes = 0;
-    Gpu::WhileThere there = {};  // Gpu::PlaceManaged
+    ModuleMemory::WhileThere there = {};  // ModuleMemory::PlaceManaged
   };
   // What modules of a context share. `registry`: where a module is listed while it lives.
   struct Around {
@@ -36,7 +36,7 @@ class SoftModule final : public GpuModule {
     Arena& arena;
     std::vector<SoftModule*>& registry;
     DecodeFor what_for;
-    const std::function<bool(uint64_t bytes)>& admit_vram;  // Gpu::AdmitVram
+    const std::function<bool(uint64_t bytes)>& admit_vram;  // ModuleMemory::AdmitVram
     const ComputeCapability& capability;
     ManagedPlace managed = {};
   };
@@ -78,7 +78,7 @@ class SoftModule final : public GpuModule {
   std::shared_ptr<Program> MakeOwnProgram(std::shared_ptr<const ProgramCode> code) const;
   GpuResult<void> PlaceVariables(const Placer& place);
   GpuResult<std::vector<std::byte>> WithAddresses(const ptx::Variable& variable) const;
-  GpuResult<void> Initialise(const Gpu::WhileThere& there);
+  GpuResult<void> Initialise(const ModuleMemory::WhileThere& there);
 
   const ModuleImagePtr image_;
   const OpTable& table_;

@@ -5,13 +5,14 @@
 
 #include <iterator>
 
+#include "gpu/capability/late_mapping.h"
 #include "gpu/cuda/memory/movable.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
 namespace vgpud::driver {
 namespace {
 
-static_assert(VGPU_MAPPED_GRAIN == Gpu::kMappingGrain);
+static_assert(VGPU_MAPPED_GRAIN == LateMapping::kMappingGrain);
 
 bool AreWhole(uint64_t address, uint64_t bytes) { return bytes != 0 && (address | bytes) % VGPU_MAPPED_GRAIN == 0; }
 

@@ -20,7 +20,7 @@ class Mappable {
   Mappable(const Mappable&) = delete;
   Mappable& operator=(const Mappable&) = delete;
 
-  // As Gpu::CreateMappable, ReleaseMappable, MapMemory and UnmapMemory.
+  // As LateMapping::CreateMappable, ReleaseMappable, MapMemory and UnmapMemory.
   GpuResult<uint64_t> Create(uint64_t bytes);
   GpuResult<uint64_t> Release(uint64_t number);
   GpuResult<void> Map(uint64_t number, uint64_t offset, GpuVa to, uint64_t bytes);

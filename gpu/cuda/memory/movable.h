@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocations that can leave the card and come back to the same addresses (gpu/evictable.h): the driver's virtual
-// memory management keeps the address while the memory behind it comes and goes. Small allocations are not worth a page
-// of their own, and stay on the card.
+// Allocations that can leave the card and come back to the same addresses (gpu/capability/evictable.h): the driver's
+// virtual memory management keeps the address while the memory behind it comes and goes. Small allocations are not
+// worth a page of their own, and stay on the card.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 #include <span>
 
 #include "base/mapping.h"
+#include "gpu/capability/evictable.h"
 #include "gpu/cuda/card.h"
 #include "gpu/cuda/lanes.h"
-#include "gpu/evictable.h"
 
 namespace vgpud::driver {
 

@@ -19,7 +19,7 @@ class SharedHost {
   SharedHost(const SharedHost&) = delete;
   SharedHost& operator=(const SharedHost&) = delete;
 
-  // As Gpu::Share and Gpu::Unshare. The driver may wait in Unshare for kernels that run.
+  // As HostSharing::Share and Unshare. The driver may wait in Unshare for kernels that run.
   GpuResult<GpuVa> Share(std::span<std::byte> memory, const MemoryFile& file);
   void Unshare(std::span<std::byte> memory);
   // Where this process has what kernels have at [address, address + bytes); nullptr: it is no such memory.

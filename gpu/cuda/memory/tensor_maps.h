@@ -7,8 +7,8 @@
 
 namespace vgpud::driver {
 
-// As Gpu::EncodeTensorMap. Addresses in maps are checked by nobody: a kernel that uses one reaches what its context
-// reaches. Any thread.
+// As TensorMapMaker::EncodeTensorMap. Addresses in maps are checked by nobody: a kernel that uses one reaches what its
+// context reaches. Any thread.
 [[nodiscard]] GpuResult<void> EncodeTensorMap(const Card& card, vgpu_tensor_map_request& request);
 
 }  // namespace vgpud::driver

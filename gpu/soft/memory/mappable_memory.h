@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "base/mapping.h"
-#include "gpu/gpu.h"
+#include "gpu/capability/late_mapping.h"
 #include "gpu/soft/memory/lock_ranks.h"
 
 namespace vgpud::soft {
 
 class MappableMemory {
  public:
-  static constexpr uint64_t kGrain = Gpu::kMappingGrain;
+  static constexpr uint64_t kGrain = LateMapping::kMappingGrain;
 
   // Addresses from `begin` on in the host, which are reserved here; nullptr: none. `pages`: for each kGrain of them,
   // set while something is there.

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "gpu/gpu.h"
+#include "gpu/capability/saved_context.h"
 #include "gpu/soft/state/checksum.h"
 
 namespace vgpud::soft {

@@ -80,7 +80,7 @@ class CudaGpuTest : public testing::Test {
     return gpu_->Launch(Kernel(), shape, std::vector<std::byte>(param_bytes), 48 << 10);
   }
 
-  std::unique_ptr<Gpu> gpu_ = Backend().MakeGpu();
+  std::unique_ptr<CudaGpu> gpu_ = Backend().MakeGpu();
   std::unique_ptr<GpuModule> module_;
   std::atomic<uint32_t> word_{1};
   const StopWord go_on_{&word_, 1};

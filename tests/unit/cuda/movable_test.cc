@@ -19,12 +19,12 @@ class MovableTest : public CudaGpuTest {
     choice.oversubscribe = true;
     card_ = *Card::Open(choice);
     movable_gpu_ = std::make_unique<CudaGpu>(*card_, prints_);
-    movable_ = movable_gpu_->evictable();
+    movable_ = movable_gpu_->capabilities().evictable;
     ASSERT_NE(nullptr, movable_);
     Notes();
   }
   void TearDown() override { movable_gpu_.reset(); }
-  Gpu& gpu() { return *movable_gpu_; }
+  CudaGpu& gpu() { return *movable_gpu_; }
   GpuVa Alloc(uint64_t bytes) {
     const auto address = gpu().Alloc(bytes);
     EXPECT_TRUE(address) << address.error().text;
@@ -57,7 +57,7 @@ class MovableTest : public CudaGpuTest {
 GpuVa Behind(GpuVa address, uint64_t bytes) { return GpuVa{Raw(address) + bytes}; }
 
 TEST_F(MovableTest, OnlyWhereTheDaemonWantsItAndForLargeAllocations) {
-  EXPECT_EQ(nullptr, gpu_->evictable());
+  EXPECT_EQ(nullptr, gpu_->capabilities().evictable);
   Alloc(kMiB - 1);
   EXPECT_EQ(0u, movable_->on_card());
   EXPECT_EQ("", Notes());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is launched before the kernel in front of it has ended (Gpu::LaunchBehind).
+// What is launched before the kernel in front of it has ended (AsyncWork::LaunchBehind).
 #include <gmock/gmock.h>
 
 #include "tests/unit/exec/fakes/exec_rig.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU that works beside the processor (Gpu::Busy): while anything of this context is on it, so is the
+// A GPU that works beside the processor (AsyncWork::Busy): while anything of this context is on it, so is the
 // executor.
 #include "tests/unit/exec/fakes/exec_rig.h"
 

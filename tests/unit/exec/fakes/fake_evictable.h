@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "gpu/evictable.h"
+#include "gpu/capability/evictable.h"
 
 namespace vgpud::exec {
 

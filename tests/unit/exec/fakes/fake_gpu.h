@@ -13,12 +13,28 @@
 #include <string>
 #include <vector>
 
+#include "gpu/capability/async_work.h"
+#include "gpu/capability/device_output.h"
+#include "gpu/capability/host_sharing.h"
+#include "gpu/capability/kernel_heap.h"
+#include "gpu/capability/late_mapping.h"
+#include "gpu/capability/module_memory.h"
+#include "gpu/capability/spill_room.h"
+#include "gpu/capability/tensor_map_maker.h"
 #include "gpu/gpu.h"
 #include "guest-driver-shim/include/uapi/vgpu_tensor_map.h"
 
 namespace vgpud::exec {
 
-class FakeGpu : public Gpu {
+class FakeGpu : public Gpu,
+                public AsyncWork,
+                public DeviceOutput,
+                public HostSharing,
+                public KernelHeap,
+                public LateMapping,
+                public ModuleMemory,
+                public SpillRoom,
+                public TensorMapMaker {
  public:
   // Shared by a test and every FakeGpu that it makes.
   struct Script {
@@ -48,6 +64,7 @@ class FakeGpu : public Gpu {
     uint64_t code_bytes_read = 0;
     std::function<GpuResult<uint64_t>()> load_function;  // in each LoadFunction; none: modules are loaded as a whole
     bool shares = true;
+    bool bare = false;             // it has none of the capabilities
     uint64_t room_for_launch = 0;  // that each launch can use
     std::vector<uint64_t> rooms;
     int rooms_refused = 0;
@@ -58,6 +75,18 @@ class FakeGpu : public Gpu {
   explicit FakeGpu(std::shared_ptr<Script> script) : script_(std::move(script)) {}
 
   DeviceInfo Info() const override;
+  GpuCapabilities capabilities() override {
+    if (script_->bare) return {};
+    return {.async_work = this,
+            .output = this,
+            .evictable = script_->evictable,
+            .host_sharing = this,
+            .heap = this,
+            .late_mapping = this,
+            .module_memory = this,
+            .spill_room = this,
+            .tensor_maps = this};
+  }
   uint64_t AllocationBytes(uint64_t bytes) const override { return (bytes + 511) / 512 * 512; }
   GpuResult<GpuVa> Alloc(uint64_t bytes) override;
   GpuResult<uint64_t> Free(GpuVa address) override;
@@ -78,6 +107,9 @@ class FakeGpu : public Gpu {
   uint64_t TextureBytes(const TextureDesc& desc) const override;
   GpuResult<uint64_t> DestroyTexture(uint64_t handle) override;
   GpuResult<std::unique_ptr<GpuModule>> Load(std::span<const std::byte> image) override;
+  void AdmitVram(std::function<bool(uint64_t)>) override {}
+  void SetPrintCapacity(uint64_t) override {}
+  void DropCaches() override {}
   // Load sets all of it to 7.
   void PlaceManaged(GpuVa address, uint64_t bytes, WhileThere there) override {
     managed_ = {address, bytes, std::move(there)};
@@ -89,7 +121,6 @@ class FakeGpu : public Gpu {
   bool LaunchBehind(std::unique_ptr<GpuGrid>& grid, GpuGrid& before, const FunctionInfo& function,
                     const LaunchShape& shape, std::span<const std::byte> params, uint32_t max_dynamic_shared) override;
 
-  Evictable* evictable() override { return script_->evictable; }
   uint64_t RoomFor(const FunctionInfo&, const LaunchShape&) override { return script_->room_for_launch; }
   bool HasRoom(std::span<const uint64_t> each) const override;
   uint64_t RoomBytes(uint64_t bytes) const override { return 2 * bytes; }

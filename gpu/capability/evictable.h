@@ -12,8 +12,8 @@ namespace vgpud {
 class Evictable {
  public:
   virtual ~Evictable() = default;
-  // Bytes of what can be taken off that the card has, and that it has not, or not yet with what it contains. Any of the
-  // latter: nothing of the context may run.
+  // Evictable bytes that are on the card, and bytes that are evicted or not restored yet. Nothing of the context may
+  // run while there are any of the latter.
   virtual uint64_t on_card() const = 0;
   virtual uint64_t off_card() const = 0;
   // Takes all of it off, as far as the host has memory for it. What the card had is overwritten before it is given
