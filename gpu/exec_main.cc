@@ -8,7 +8,7 @@
 // --tell-channels: of what its driver makes (gpu/channels/channel_teller.h), by fds 7 and 8. --most-threads: of all
 // processes of its user, where that is the VF's own. fd 3 is the link to vgpud-vf (base/exec_link.h). N threads run a
 // kernel together. --capability: what the GPU can be programmed for (base/compute_capability.h). The bytes are what the
-// VF may have, no limits without them. M: test mode, gpu/exec/preempt_drill.h. What it may do on the host:
+// VF may have, no limits without them. M: test mode, gpu/exec/drill/preempt_drill.h. What it may do on the host:
 // --confinement (base/jail/confine.h), then the jail.
 #include <fmt/core.h>
 #include <getopt.h>
@@ -34,6 +34,7 @@
 #include "gpu/cuda/lost_gpu.h"
 #include "gpu/cuda/rung.h"
 #include "gpu/cuda/self_test.h"
+#include "gpu/exec/drill/drill_gpu.h"
 #include "gpu/exec/guard.h"
 #include "gpu/exec/memory/heap.h"
 #include "gpu/exec/server.h"
@@ -167,8 +168,15 @@ Result<void> Main(const Options& options, HostMemory& memory) {
       if (!told) LOG(kWarning, "vgpud is not told of the driver's channels: {}", told.error().context);
     }
     TRY(EnterConfinement(options.confinement, options.user, backend.files));
-    auto drill = options.preempt_every ? std::make_unique<PreemptDrill>(*options.preempt_every) : nullptr;
-    Server server(UniqueFd{exec_link::kExecLinkFd}, backend.make, memory, std::move(drill));
+    std::optional<PreemptDrill> drill;
+    if (options.preempt_every) {
+      drill.emplace(*options.preempt_every);
+      backend.make = [make = backend.make, &drill](uint64_t vram_bytes) {
+        return std::make_unique<DrillGpu>(make(vram_bytes), *drill);
+      };
+    }
+    Server server(UniqueFd{exec_link::kExecLinkFd}, backend.make, memory);
+    if (drill) server.AtEnd([&drill] { LOG(kInfo, "{}", drill->Report()); });
     const bool watched = TRY(server.AwaitAttach());
     // One that is nested passes its guest's files on, so it gets them.
     const JailWatch watching = watched && !backend.foreign && !nested ? JailWatch::kAsk : JailWatch::kNone;

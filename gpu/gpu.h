@@ -71,22 +71,10 @@ inline tl::unexpected<GpuError> GpuFail(CuStatus status, std::string text) {
   return tl::unexpected(GpuError{status, std::move(text)});
 }
 
-// Test mode: Run() itself changes a stop word, while the `left`-th warp instruction from now on is in flight, as a
-// revoke from outside may at any moment.
-struct StopTrip {
-  std::atomic<uint32_t>* word;
-  std::atomic<uint64_t> left;
-  // Called for each warp instruction, by every thread that runs some.
-  void Count() {
-    if (left.fetch_sub(1, std::memory_order_relaxed) == 1) word->fetch_add(1, std::memory_order_relaxed);
-  }
-};
-
 // When to get off the GPU: as soon as *word != expected. Looked at after every warp instruction.
 struct StopWord {
   const std::atomic<uint32_t>* word;
   uint32_t expected;
-  StopTrip* trip = nullptr;
   bool Stopped() const { return word->load(std::memory_order_relaxed) != expected; }
 };
 
@@ -189,6 +177,7 @@ class ModuleMemory;
 class SavedContext;
 class SpillRoom;
 class TensorMapMaker;
+class TripsMidKernel;
 
 // What a GPU may do beside the contract below: a pointer for each capability (gpu/capability/), nullptr where it has
 // none. The pointers are good as long as the Gpu.
@@ -203,6 +192,7 @@ struct GpuCapabilities {
   SavedContext* saved_context = nullptr;
   SpillRoom* spill_room = nullptr;
   TensorMapMaker* tensor_maps = nullptr;
+  TripsMidKernel* mid_kernel_trips = nullptr;
 };
 
 class Gpu {

@@ -21,7 +21,6 @@
 #include "gpu/exec/memory/vram_share.h"
 #include "gpu/exec/modules.h"
 #include "gpu/exec/op_table.h"
-#include "gpu/exec/preempt_drill.h"
 #include "gpu/exec/streams.h"
 
 namespace vgpud::exec {
@@ -51,7 +50,6 @@ class ChannelEngine {
     std::function<void(const std::function<void()>&)> unlocked;  // does that without the lock; nullptr: with it
     std::function<std::unique_ptr<Gpu>()> make_gpu;              // a fresh, empty context
     std::function<uint64_t()> now_ns;                            // CLOCK_MONOTONIC, for event timestamps
-    PreemptDrill* drill = nullptr;                               // outlives the engine
     std::function<void()> progress;                              // wake the ring side; any thread
     HostMemory* memory = nullptr;                                // outlives the engine; nullptr: without a limit
     bool asks_before_loads = false;                              // somebody answers TakeLoadRequest
@@ -98,7 +96,8 @@ class ChannelEngine {
   // --- GPU side ---
   struct StepResult {
     bool done = false;
-    bool fault = false;  // poisons the context
+    bool stopped = false;  // its kernel has left, as the stop word said
+    bool fault = false;    // poisons the context
     CuStatus status = CuStatus::kSuccess;
     std::string text;
     uint64_t warp_instructions = 0;

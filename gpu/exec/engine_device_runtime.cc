@@ -54,7 +54,6 @@ ChannelEngine::Verdict ChannelEngine::DoPrintRead(Entry& entry) {
   DeviceOutput* const output = can().output;
   const auto room = entry.span.first(std::min(entry.span.size(), kMostPrintedAtOnce));
   const size_t bytes = output != nullptr ? output->TakePrinted(room, &to_stderr) : 0;
-  if (callbacks_.drill != nullptr) callbacks_.drill->AddPrinted(entry.span.first(bytes));
   TellPrinted();
   ReleaseSpan(entry.span_id);
   // The text must not be lost to a posted error, which the next other answer will carry.

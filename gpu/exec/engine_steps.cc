@@ -74,7 +74,10 @@ ChannelEngine::StepResult RunGrid(Gpu& gpu, Op& op, std::span<Op* const> behind,
   }
   if (*progress == GpuGrid::Progress::kShort) return Short(op.grid->short_of());
   op.grants = 0;
-  return {.done = *progress == GpuGrid::Progress::kDone, .text = {}, .warp_instructions = ran};
+  return {.done = *progress == GpuGrid::Progress::kDone,
+          .stopped = *progress == GpuGrid::Progress::kStopped,
+          .text = {},
+          .warp_instructions = ran};
 }
 
 struct Range {
@@ -124,13 +127,6 @@ GpuResult<void> CopyChunk(Gpu& gpu, Op& op, uint64_t bytes) {
 }  // namespace
 
 ChannelEngine::StepResult ChannelEngine::RunStep(Op& op, const StopWord& stop, uint64_t budget) {
-  if (op.kind == VGPU_OP_LAUNCH && callbacks_.drill != nullptr) {
-    StepResult result = RunGrid(*gpu_, op, behind_, callbacks_.drill->Arm(stop), budget);
-    if (op.grid != nullptr)
-      callbacks_.drill->words.Ran(op.grid.get(), *op.function, op.shape, op.grid->warp_instructions(),
-                                  result.done || result.fault);
-    return result;
-  }
   if (op.kind == VGPU_OP_LAUNCH) return RunGrid(*gpu_, op, behind_, stop, budget);
   if (op.kind == VGPU_OP_WRITE_VALUE) {
     const auto written = gpu_->WriteWord(GpuVa{op.args[0]}, WordBytes(op), op.args[1]);
@@ -150,11 +146,6 @@ ChannelEngine::StepResult ChannelEngine::RunStep(Op& op, const StopWord& stop, u
   if (bytes != 0) {
     const auto copied = CopyChunk(*gpu_, op, bytes);
     if (!copied) return Failed(copied.error());
-    const bool to_guest = op.kind == VGPU_OP_COPY_OUT || op.kind == VGPU_OP_BUF_OUT;
-    if (callbacks_.drill != nullptr && op.kind == VGPU_OP_COPY_IN && total == sizeof(uint32_t))
-      callbacks_.drill->words.Wrote();
-    if (callbacks_.drill != nullptr && to_guest)
-      callbacks_.drill->AddCopy(GpuVa{op.args[0] + op.done_bytes}, op.span.subspan(op.done_bytes, bytes));
   }
   op.done_bytes += bytes;
   return {.done = op.done_bytes == total, .text = {}, .warp_instructions = 0};

@@ -54,7 +54,6 @@ Executor::Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Callbac
                                            },
                                        .make_gpu = callbacks_.make_gpu,
                                        .now_ns = callbacks_.now_ns,
-                                       .drill = callbacks_.drill,
                                        .progress = callbacks_.progress,
                                        .memory = callbacks_.memory,
                                        .asks_before_loads = callbacks_.asks_before_loads,
@@ -366,14 +365,9 @@ bool Executor::Step(Op& op) {
   mu_.unlock();
   ChannelEngine::StepResult result = engine_.RunStep(op, turn_.stop(), kBudget);
   turn_.CountInstructions(result.warp_instructions);
-  bool cut = false;
-  if (callbacks_.drill != nullptr) {
-    callbacks_.drill->CountInstructions(result.warp_instructions);
-    cut = callbacks_.drill->Cut();
-  }
   // Off the GPU first: nobody may wait for the lock, or for memory to be given back, while vgpud waits for us.
   const bool gives_back = result.fault || (result.done && op.grid != nullptr && op.grid->held_bytes() > kMuch);
-  if (turn_.stop().Stopped() || cut || gives_back || !LockSoon()) {
+  if (turn_.stop().Stopped() || result.stopped || gives_back || !LockSoon()) {
     engine_.WaitUntilGpuIdle();
     turn_.Leave(ExecState::kReady);
     mu_.lock();

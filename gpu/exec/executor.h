@@ -26,7 +26,6 @@ class Executor {
     std::function<void()> progress;   // wake the I/O thread
     std::function<std::unique_ptr<Gpu>()> make_gpu;
     std::function<uint64_t()> now_ns;
-    PreemptDrill* drill = nullptr;          // test mode; outlives the executor
     HostMemory* memory = nullptr;           // outlives the executor; nullptr: without a limit
     HostWork* work = nullptr;               // outlives the executor
     CardMemory* card = nullptr;             // outlives the executor; nullptr: memory stays on the card

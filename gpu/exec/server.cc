@@ -46,12 +46,12 @@ void PollOne(int fd, short events) {
 
 }  // namespace
 
-Server::Server(UniqueFd link, MakeGpu make_gpu, HostMemory& memory, std::unique_ptr<PreemptDrill> drill)
-    : link_(std::move(link)), make_gpu_(std::move(make_gpu)), memory_(memory), drill_(std::move(drill)) {}
+Server::Server(UniqueFd link, MakeGpu make_gpu, HostMemory& memory)
+    : link_(std::move(link)), make_gpu_(std::move(make_gpu)), memory_(memory) {}
 
 // vgpud-vf has ended the channel: nothing that still runs matters.
 void Server::End() const {
-  if (drill_ != nullptr) LOG(kInfo, "{}", drill_->Report());
+  last_words_();
   ::_exit(0);
 }
 
@@ -247,7 +247,6 @@ Result<void> Server::Start() {
                                                      .progress = [fd = progress_.get()] { SignalEventFd(fd); },
                                                      .make_gpu = [make = make_gpu_, quota] { return make(quota); },
                                                      .now_ns = MonotonicNs,
-                                                     .drill = drill_.get(),
                                                      .memory = &memory_,
                                                      .work = &*work_,
                                                      .card = card_ ? &*card_ : nullptr,

@@ -21,9 +21,8 @@ namespace vgpud::exec {
 class Server {
  public:
   using MakeGpu = std::function<std::unique_ptr<Gpu>(uint64_t vram_bytes)>;
-  // `memory`: what this process may take of the host's memory; asks vgpud-vf for more of it. `drill`: test mode; what
-  // it has to say is logged at the end.
-  Server(UniqueFd link, MakeGpu make_gpu, HostMemory& memory, std::unique_ptr<PreemptDrill> drill = nullptr);
+  // `memory`: what this process may take of the host's memory; asks vgpud-vf for more of it.
+  Server(UniqueFd link, MakeGpu make_gpu, HostMemory& memory);
   // Waits for vgpud-vf's first message, before anything of a guest. Does vgpud-vf want to watch this process's jail?
   [[nodiscard]] Result<bool> AwaitAttach();
   // After that.
@@ -35,6 +34,8 @@ class Server {
   void ComputesElsewhere() { computes_elsewhere_ = true; }
   // Before Run: the files of the guest's buffers stay open, where they come with the messages.
   void KeepFiles() { keeps_files_ = true; }
+  // Before Run: called when the channel is over.
+  void AtEnd(std::function<void()> last_words) { last_words_ = std::move(last_words); }
   // Before Run: the card has less memory than was promised.
   void ShareCard() { shares_card_ = true; }
   // Before Run: starts a thread that runs what it is given.
@@ -73,7 +74,7 @@ class Server {
   bool shares_card_ = false;
   HostMemory& memory_;
   std::function<void(std::function<void()>)> start_thread_;
-  std::unique_ptr<PreemptDrill> drill_;
+  std::function<void()> last_words_ = [] {};
   UniqueFd progress_;  // the GPU thread has made progress
   UniqueFd kick_;      // signal sockets (base/signal_socket.h)
   UniqueFd call_;

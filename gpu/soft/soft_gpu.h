@@ -7,6 +7,7 @@
 
 #include "gpu/capability/device_output.h"
 #include "gpu/capability/host_sharing.h"
+#include "gpu/capability/instruction_trip.h"
 #include "gpu/capability/kernel_heap.h"
 #include "gpu/capability/late_mapping.h"
 #include "gpu/capability/module_memory.h"
@@ -30,7 +31,8 @@ class SoftGpu final : public Gpu,
                       public KernelHeap,
                       public LateMapping,
                       public ModuleMemory,
-                      public SavedContext {
+                      public SavedContext,
+                      public TripsMidKernel {
  public:
   // `threads`: that run a grid together, the caller of Run among them. `host`: see DeviceState; outlives the GPU.
   SoftGpu(uint64_t vram_bytes, Isa isa, uint32_t threads = 1, HostMemory* host = nullptr,
@@ -46,7 +48,8 @@ class SoftGpu final : public Gpu,
             .heap = this,
             .late_mapping = this,
             .module_memory = this,
-            .saved_context = this};
+            .saved_context = this,
+            .mid_kernel_trips = this};
   }
   uint64_t AllocationBytes(uint64_t bytes) const override { return Arena::Rounded(bytes); }
   GpuResult<GpuVa> Alloc(uint64_t bytes) override { return device_.arena.Alloc(bytes, false); }
@@ -95,6 +98,7 @@ class SoftGpu final : public Gpu,
 
   void AdmitVram(std::function<bool(uint64_t bytes)> admit) override { admit_vram_ = std::move(admit); }
   void DropCaches() override;
+  void SetTrip(InstructionTrip* trip) override { device_.trip = trip; }
   const WorkerPool& workers() const { return device_.workers; }
 
   // soft_gpu_state.cc

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs built CUDA programs through the CUDA backend, nested (docs/cuda-backend.md), beside a neighbour that wants the GPU
 all the time, and prints for each of their kernels how many warp instructions it still runs after the word that tells it to
-leave has changed: measured by the inner GPU (gpu/exec/word_watch.h), so that it does not depend on the machine.
+leave has changed: measured by the inner GPU (gpu/exec/drill/word_watch.h), so that it does not depend on the machine.
 
 FOLDER and --list as for run.py. A program is run until each of its kernels that hear of the word has heard of it --words
 times, --runs times at most. --state FILE: what is in there is not run again; each program's result is added.

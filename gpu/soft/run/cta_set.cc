@@ -303,14 +303,8 @@ GpuGrid::Progress CtaSet::Run(const StopWord& stop, uint64_t budget) {
     if (count_threads_) thread_instructions_ += static_cast<uint64_t>(std::popcount(w.mask));
     uint64_t left = most;
     const Inst* i = w.pc;
-    if (facts_.device.profile != nullptr) {
-      i = RunProfiled(w, i, stop, left);
-    } else if (stop.trip != nullptr) {
-      do {
-        i = i->fn(w, i);
-        --left;
-        stop.trip->Count();
-      } while ((i < w.limit) & (word->load(std::memory_order_relaxed) == expected) & (left != 0));
+    if ((facts_.device.profile != nullptr) | (facts_.device.trip != nullptr)) {
+      i = RunWatched(w, i, stop, left);
     } else {
       // One condition for all reasons to leave: the split's limit (nullptr after an event), the stop word, the count.
       do {
@@ -327,17 +321,21 @@ GpuGrid::Progress CtaSet::Run(const StopWord& stop, uint64_t budget) {
   }
 }
 
-const Inst* CtaSet::RunProfiled(Warp& w, const Inst* i, const StopWord& stop, uint64_t& left) {
+const Inst* CtaSet::RunWatched(Warp& w, const Inst* i, const StopWord& stop, uint64_t& left) {
   const std::span<const Inst> code = facts_.program->code;
-  counts_.resize(code.size());
+  const bool profiled = facts_.device.profile != nullptr;
+  if (profiled) counts_.resize(code.size());
   do {
-    InstructionCount& count = counts_[static_cast<size_t>(i - code.data())];
-    const uint64_t before = Ticks();
+    const Inst* const at = i;
+    const uint64_t before = profiled ? Ticks() : 0;
     i = i->fn(w, i);
-    count.ticks += Ticks() - before;
-    ++count.executed;
+    if (profiled) {
+      InstructionCount& count = counts_[static_cast<size_t>(at - code.data())];
+      count.ticks += Ticks() - before;
+      ++count.executed;
+    }
     --left;
-    if (stop.trip != nullptr) stop.trip->Count();
+    if (facts_.device.trip != nullptr) facts_.device.trip->Count();
   } while ((i < w.limit) & (stop.word->load(std::memory_order_relaxed) == stop.expected) & (left != 0));
   return i;
 }

@@ -110,7 +110,8 @@ class alignas(64) CtaSet {  // no cache line in common with the set of another t
   bool PickWarpOf(Cta& cta);
   void NextCta();
   // Runs at most `left` instructions of `w` from `i` on, as Run does; counts each. Returns the next one.
-  const Inst* RunProfiled(Warp& w, const Inst* i, const StopWord& stop, uint64_t& left);
+  // As the loop of Run, with a look after each instruction: for a profile, a trip or both.
+  const Inst* RunWatched(Warp& w, const Inst* i, const StopWord& stop, uint64_t& left);
   // What follows from warp_ having run `ran` instructions and left off at w.pc.
   void AfterRun(Warp& w, uint64_t ran);
 

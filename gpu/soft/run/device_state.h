@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/compute_capability.h"
+#include "gpu/capability/instruction_trip.h"
 #include "gpu/soft/memory/arena.h"
 #include "gpu/soft/memory/block_pool.h"
 #include "gpu/soft/memory/device_heap.h"
@@ -43,6 +44,7 @@ struct DeviceState {
   WorkerPool workers;
   std::shared_ptr<AccessCheck> check;           // nullptr: off
   std::shared_ptr<InstructionProfile> profile;  // nullptr: off
+  InstructionTrip* trip = nullptr;              // nullptr: off
   uint64_t clock_shift_ns = 0;                  // to CLOCK_MONOTONIC
 };
 

@@ -19,24 +19,27 @@ ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota, bool asks_before_l
         rung_by = std::this_thread::get_id();
       },
       [this] { return now_ns; });
-  exec =
-      std::make_unique<Executor>(*memory, vf_quota, std::move(turn),
-                                 Executor::Callbacks{.interrupt = [this] { ++interrupts; },
-                                                     .progress = [this] { ++progress; },
-                                                     .make_gpu = [this] { return std::make_unique<FakeGpu>(script); },
-                                                     .now_ns =
-                                                         [this] {
-                                                           if (on_clock) on_clock();
-                                                           return now_ns;
-                                                         },
-                                                     .memory = host.get(),
-                                                     .work = &work,
-                                                     .card = card.get(),
-                                                     .await_room = [this] { await_room(); },
-                                                     .asks_before_loads = asks_before_loads,
-                                                     .linger_ns = linger_ns,
-                                                     .linger_woken_ns = LingerWoken(linger_ns),
-                                                     .linger_most_ns = 4 * linger_ns});
+  exec = std::make_unique<Executor>(*memory, vf_quota, std::move(turn),
+                                    Executor::Callbacks{.interrupt = [this] { ++interrupts; },
+                                                        .progress = [this] { ++progress; },
+                                                        .make_gpu = [this]() -> std::unique_ptr<Gpu> {
+                                                          auto gpu = std::make_unique<FakeGpu>(script);
+                                                          if (!around) return gpu;
+                                                          return around(std::move(gpu));
+                                                        },
+                                                        .now_ns =
+                                                            [this] {
+                                                              if (on_clock) on_clock();
+                                                              return now_ns;
+                                                            },
+                                                        .memory = host.get(),
+                                                        .work = &work,
+                                                        .card = card.get(),
+                                                        .await_room = [this] { await_room(); },
+                                                        .asks_before_loads = asks_before_loads,
+                                                        .linger_ns = linger_ns,
+                                                        .linger_woken_ns = LingerWoken(linger_ns),
+                                                        .linger_most_ns = 4 * linger_ns});
 }
 
 void ExecRig::Consume() {

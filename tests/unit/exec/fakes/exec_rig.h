@@ -57,6 +57,8 @@ struct ExecRig {
   std::unique_ptr<HostMemory> host;
   std::unique_ptr<CardMemory> card;  // ShareCard
   std::function<void()> await_room;
+  // Around each Gpu that is made from now on.
+  std::function<std::unique_ptr<Gpu>(std::unique_ptr<Gpu>)> around;
   HostWork work{slot_page.slots[3]};
   int loads_asked = 0;
   uint64_t code_read = 0;

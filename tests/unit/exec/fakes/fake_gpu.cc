@@ -81,6 +81,7 @@ class FakeGrid : public GpuGrid {
       if (stop.Stopped()) return Progress::kStopped;
       if (gpu_.script().on_touch) gpu_.script().on_touch();
       if (gpu_.script().on_step) gpu_.script().on_step();
+      if (gpu_.script().trip != nullptr) gpu_.script().trip->Count();
       if (++step_ != function_.steps) continue;
       if (function_.fault) return GpuFail(CuStatus::kIllegalAddress, "fake kernel touched nothing");
       if (gpu_.script().keep_log) gpu_.script().log.push_back(function_.name);

@@ -16,6 +16,7 @@
 #include "gpu/capability/async_work.h"
 #include "gpu/capability/device_output.h"
 #include "gpu/capability/host_sharing.h"
+#include "gpu/capability/instruction_trip.h"
 #include "gpu/capability/kernel_heap.h"
 #include "gpu/capability/late_mapping.h"
 #include "gpu/capability/module_memory.h"
@@ -34,7 +35,8 @@ class FakeGpu : public Gpu,
                 public LateMapping,
                 public ModuleMemory,
                 public SpillRoom,
-                public TensorMapMaker {
+                public TensorMapMaker,
+                public TripsMidKernel {
  public:
   // Shared by a test and every FakeGpu that it makes.
   struct Script {
@@ -69,6 +71,7 @@ class FakeGpu : public Gpu,
     std::vector<uint64_t> rooms;
     int rooms_refused = 0;
     Evictable* evictable = nullptr;
+    InstructionTrip* trip = nullptr;  // counts the steps of kernels
     std::function<void()>
         wait_until_idle;  // kernels stay on the GPU between steps, until this returns; none: they don't
   };
@@ -85,7 +88,8 @@ class FakeGpu : public Gpu,
             .late_mapping = this,
             .module_memory = this,
             .spill_room = this,
-            .tensor_maps = this};
+            .tensor_maps = this,
+            .mid_kernel_trips = this};
   }
   uint64_t AllocationBytes(uint64_t bytes) const override { return (bytes + 511) / 512 * 512; }
   GpuResult<GpuVa> Alloc(uint64_t bytes) override;
@@ -110,6 +114,7 @@ class FakeGpu : public Gpu,
   void AdmitVram(std::function<bool(uint64_t)>) override {}
   void SetPrintCapacity(uint64_t) override {}
   void DropCaches() override {}
+  void SetTrip(InstructionTrip* trip) override { script_->trip = trip; }
   // Load sets all of it to 7.
   void PlaceManaged(GpuVa address, uint64_t bytes, WhileThere there) override {
     managed_ = {address, bytes, std::move(there)};

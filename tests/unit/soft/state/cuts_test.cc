@@ -25,12 +25,13 @@ TEST_P(SoftCuts, ResultsAreThoseOfAnUndisturbedRun) {
       SoftMachine m(isa);
       const Work work = row.make(m);
       std::atomic<uint32_t> word{0};
-      StopTrip trip{&word, {0}};
+      InstructionTrip trip{&word, {UINT64_MAX}};
+      m.gpu.SetTrip(&trip);
       for (uint32_t expected = 0;; ++expected) {
         const uint64_t left = 1 + random() % 12;
         trip.left.store(left);
         const uint64_t ran_before = work.grid->warp_instructions();
-        const auto ran = work.grid->Run({&word, expected, &trip}, UINT64_MAX);
+        const auto ran = work.grid->Run({&word, expected}, UINT64_MAX);
         ASSERT_TRUE(ran) << ran.error().text;
         if (*ran == GpuGrid::Progress::kDone) break;
         ASSERT_EQ(*ran, GpuGrid::Progress::kStopped);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many warp instructions kernels run after a word was copied to the device: what the log says of it. Time is
 // counted in instructions, and no kernel runs.
-#include "gpu/exec/word_watch.h"
+#include "gpu/exec/drill/word_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor's test mode: when it cuts, and what it keeps account of.
-#include "gpu/exec/preempt_drill.h"
+// The test mode of vgpud-exec: when it cuts, and what it keeps account of.
+#include "gpu/exec/drill/preempt_drill.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -19,9 +19,9 @@ TEST(PreemptDrill, CutsEverySoManyInstructionsAcrossSteps) {
   for (int step = 0; step < 100; ++step) {
     const StopWord stop = drill.Arm({&grant, 1});
     ASSERT_FALSE(stop.Stopped());
-    for (int n = 0; n < 7 && !stop.Stopped(); ++n, ++instructions) stop.trip->Count();
+    for (int n = 0; n < 7 && !stop.Stopped(); ++n, ++instructions) drill.trip()->Count();
     const bool cut = stop.Stopped();
-    EXPECT_EQ(drill.Cut(), cut);
+    EXPECT_EQ(drill.CountCut(), cut);
   }
   EXPECT_EQ(drill.cuts(), instructions / 10);
   EXPECT_GT(drill.cuts(), 40u);
@@ -38,8 +38,8 @@ TEST(PreemptDrill, WithoutCutsTheWordIsTheGrant) {
   std::atomic<uint32_t> grant{1};
   const StopWord stop = drill.Arm({&grant, 1});
   EXPECT_EQ(stop.word, &grant);
-  EXPECT_EQ(stop.trip, nullptr);
-  EXPECT_FALSE(drill.Cut());
+  EXPECT_EQ(drill.trip(), nullptr);
+  EXPECT_FALSE(drill.CountCut());
 }
 
 TEST(PreemptDrill, TheAccountDoesNotDependOnTheOrder) {
@@ -122,14 +122,14 @@ TEST(PreemptDrill, ACutIsSeenOnce) {
   PreemptDrill drill(3);
   std::atomic<uint32_t> grant{1};
   const StopWord stop = drill.Arm({&grant, 1});
-  EXPECT_FALSE(drill.Cut());
+  EXPECT_FALSE(drill.CountCut());
   for (int n = 0; n < 3; ++n) {
     EXPECT_FALSE(stop.Stopped()) << n;
-    stop.trip->Count();
+    drill.trip()->Count();
   }
   EXPECT_TRUE(stop.Stopped());
-  EXPECT_TRUE(drill.Cut());
-  EXPECT_FALSE(drill.Cut());
+  EXPECT_TRUE(drill.CountCut());
+  EXPECT_FALSE(drill.CountCut());
   EXPECT_EQ(1u, drill.cuts());
 }
 

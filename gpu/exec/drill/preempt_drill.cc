@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/exec/preempt_drill.h"
+#include "gpu/exec/drill/preempt_drill.h"
 
 #include <fmt/core.h>
 
@@ -27,10 +27,10 @@ PreemptDrill::PreemptDrill(uint64_t every) : every_(every), trip_{&word_, {every
 StopWord PreemptDrill::Arm(const StopWord& stop) {
   if (every_ == 0 || stop.Stopped()) return stop;
   armed_ = word_.load(std::memory_order_relaxed);
-  return {&word_, armed_, &trip_};
+  return {&word_, armed_};
 }
 
-bool PreemptDrill::Cut() {
+bool PreemptDrill::CountCut() {
   if (word_.load(std::memory_order_relaxed) == armed_) return false;
   armed_ = word_.load(std::memory_order_relaxed);
   cuts_.fetch_add(1, std::memory_order_relaxed);

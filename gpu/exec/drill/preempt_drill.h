@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A test mode of the executor: it leaves the GPU every so many warp instructions, in the middle of its kernels, as if
-// the GPU were taken back, and says what its device wrote to the guest program. That must be the same without cuts.
+// A test mode of vgpud-exec: kernels stop every so many warp instructions, in the middle, as if the GPU were taken
+// back, and the drill says what its device wrote to the guest program. That must be the same without cuts.
 //
-// The interpreter itself changes the stop word while an instruction is in flight (StopTrip, gpu/gpu.h) and sees it
-// where it sees a revoke; the executor then takes the way of a revoke: off the GPU, acknowledge, wait for a grant,
-// enter again. The word is not that of the slice page, so a true revoke is seen at the next cut or look at the
-// deadline.
+// The interpreter itself changes the stop word while an instruction is in flight (gpu/capability/instruction_trip.h)
+// and sees it where it sees a revoke; the executor then takes the way of a revoke: off the GPU, acknowledge, wait for a
+// grant, enter again. The word is not that of the slice page, so a true revoke is seen at the next cut or look at the
+// deadline. DrillGpu puts the drill around a Gpu.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,8 @@
 #include <string>
 #include <string_view>
 
-#include "gpu/exec/word_watch.h"
+#include "gpu/capability/instruction_trip.h"
+#include "gpu/exec/drill/word_watch.h"
 #include "gpu/gpu.h"
 
 namespace vgpud::exec {
@@ -26,10 +27,12 @@ class PreemptDrill {
   explicit PreemptDrill(uint64_t every);
 
   // --- GPU thread ---
+  // For the GPU to count with; nullptr: without cuts.
+  InstructionTrip* trip() { return every_ != 0 ? &trip_ : nullptr; }
   // What to run a kernel under instead of `stop`, the word of the slice page.
   StopWord Arm(const StopWord& stop);
   // Was the last step cut? Counts the cut; the next one is due `every` instructions later.
-  bool Cut();
+  bool CountCut();
   void CountInstructions(uint64_t ran) { instructions_.fetch_add(ran, std::memory_order_relaxed); }
   // A part of a copy to the guest. The account does not depend on the order of copies.
   void AddCopy(GpuVa from, std::span<const std::byte> bytes);
@@ -48,7 +51,7 @@ class PreemptDrill {
   const uint64_t every_;
   std::atomic<uint32_t> word_{0};
   uint32_t armed_ = 0;  // the word when the step began
-  StopTrip trip_;
+  InstructionTrip trip_;
   std::atomic<uint64_t> cuts_{0};
   std::atomic<uint64_t> instructions_{0};
   std::atomic<uint64_t> copied_{0};

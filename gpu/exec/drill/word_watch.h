@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A test mode of the executor (with PreemptDrill): how many warp instructions kernels run after a word of four bytes
+// A test mode of vgpud-exec (with PreemptDrill): how many warp instructions kernels run after a word of four bytes
 // was copied to the device while they did. On the GPU below a CUDA backend (docs/cuda-backend.md, "Nested") that is the
 // word that tells rewritten kernels to leave. The log has a line for each kernel that has ended so:
 //   word: NAME threads=256 blocks=64 launched=40960 after=1234
@@ -22,6 +22,8 @@ class WordWatch {
   void Ran(const GpuGrid* grid, const FunctionInfo& function, const LaunchShape& shape, uint64_t instructions,
            bool done);
   void Wrote();
+  // It is gone, and had perhaps not ended.
+  void Forget(const GpuGrid* grid) { running_.erase(grid); }
 
  private:
   struct Running {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/exec/word_watch.h"
+#include "gpu/exec/drill/word_watch.h"
 
 #include <fmt/core.h>
 
