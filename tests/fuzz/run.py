@@ -13,6 +13,9 @@ import shutil
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+from corpus import unpack  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 MAX_BYTES = {"ptx_fuzz": 4096, "rewrite_fuzz": 4096, "fatbin_fuzz": 4096, "launch_fuzz": 1024, "ring_fuzz": 2048}
@@ -64,8 +67,8 @@ def fuzz(directory, name, seconds, replay):
     corpus.mkdir(parents=True, exist_ok=True)
     findings.mkdir(exist_ok=True)
     before = set(findings.glob(f"{name}-*"))
-    kept = HERE / "corpus" / name
-    seeds = [kept] if kept.is_dir() else []
+    seeds = directory / "seeds" / name
+    unpack(HERE / "corpus" / f"{name}.tar", seeds)
     command = [directory / "tests/fuzz" / name, "-print_final_stats=1", f"-timeout={6 * INPUT_SECONDS}",
                f"-report_slow_units={INPUT_SECONDS}", f"-rss_limit_mb={INPUT_MIB}", f"-artifact_prefix={findings}/{name}-",
                f"-max_len={MAX_BYTES.get(name, 4096)}"]
@@ -73,9 +76,9 @@ def fuzz(directory, name, seconds, replay):
     if words.exists():
         command.append(f"-dict={words}")
     if replay:
-        command += ["-runs=0", *seeds]
+        command += ["-runs=0", seeds]
     else:
-        command += [f"-max_total_time={seconds}", corpus, *seeds]
+        command += [f"-max_total_time={seconds}", corpus, seeds]
     # A crash is reported by the target itself; no core files.
     result = run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
     (directory / f"{name}.log").write_text(result.stderr)
