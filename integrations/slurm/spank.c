@@ -25,7 +25,7 @@ SPANK_PLUGIN(vgpud, 1)
 enum { OPTIONS = 4, VALUE_BYTES = 64, LIST_BYTES = 8192, MOST_VFS = 64, NODE_BYTES = 256 };
 
 static const char *runtime_dir = "/run/vgpud";
-static const char *library_dir = "/usr/lib/vgpud";
+static const char *library_dir = VGPUD_LIBRARY_DIR;
 static const char *spool_dir = "/var/spool/vgpud-slurm";
 static const char *prolog = "/usr/libexec/vgpud/slurm/prolog";
 static int mixed; /* nodes have GPUs of other types, too */
@@ -63,7 +63,7 @@ static int take_option(int option, const char *value, int remote)
 	return 0;
 }
 
-/* plugstack.conf: required vgpud_spank.so runtime=/run/vgpud lib=/usr/lib/vgpud spool=/var/spool/vgpud-slurm
+/* plugstack.conf: required vgpud_spank.so runtime=/run/vgpud lib=/usr/lib/x86_64-linux-gnu/vgpud spool=/var/spool/vgpud-slurm
  * prolog=/usr/libexec/vgpud/slurm/prolog; %n is the node's name. */
 int slurm_spank_init(spank_t spank, int argc, char *argv[])
 {

@@ -69,6 +69,10 @@ def check_plugin(objects, values, options):
     for word in container["args"]:
         value = word.split("=", 1)[1]
         assert not value.startswith("/") or any(value == place or value.startswith(place + "/") for place in places), f"{word} is not mounted"
+    # libnvidia-ml.so.1 lies next to the library that the option names: without their directory containers get no NVML.
+    (library,) = [word.split("=", 1)[1] for word in container["args"] if word.startswith("--library=")]
+    directory = library.rsplit("/", 1)[0]
+    assert directory in places and volumes[places[directory]]["hostPath"]["type"] == "Directory", f"{directory} is not mounted as a whole"
     assert container["env"][0]["name"] == "NODE_NAME" and container["env"][0]["valueFrom"]["fieldRef"]["fieldPath"] == "spec.nodeName"
     assert spec["serviceAccountName"] == objects["ServiceAccount"]["metadata"]["name"]
     assert spec["nodeSelector"] == values["nodeSelector"] and spec["tolerations"] == values["tolerations"], spec

@@ -9,8 +9,10 @@ import fnmatch
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 DEBIAN = REPO / "debian"
@@ -81,6 +83,8 @@ def check_versions():
     version = re.search(r"version: '([^']+)'", (REPO / "meson.build").read_text())[1]
     first = (DEBIAN / "changelog").read_text().splitlines()[0]
     assert re.match(rf"vgpud \({re.escape(version)}[^)]*\) ", first), f"debian/changelog begins with {first}, meson.build has {version}"
+    newest = re.search(r"^## ([0-9.]+)", (REPO / "CHANGELOG.md").read_text(), re.MULTILINE)[1]
+    assert newest == version, f"CHANGELOG.md begins with {newest}, meson.build has {version}"
     driver = re.search(r'^PACKAGE_VERSION="(.*)"', (KMOD / "dkms.conf").read_text(), re.MULTILINE)[1]
     assert f"vgpu-{driver}" in (REPO / "docs/guest-driver.md").read_text(), f"docs/guest-driver.md installs another driver than {driver}"
 
@@ -107,9 +111,40 @@ def check_overrides():
             before = line if line.strip() else ""
 
 
+def make_package(directory, fields):
+    """An empty one with these fields of debian/control."""
+    root = directory / fields["Package"]
+    (root / "DEBIAN").mkdir(parents=True)
+    (root / "DEBIAN/control").write_text("".join(f"{key}: {value}\n" for key, value in fields.items()))
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-b", root, directory], check=True, stdout=subprocess.DEVNULL)
+    return str(next(directory.glob(f"{fields['Package']}_*.deb")))
+
+
+def check_what_stands_for_nvidias():
+    """apt takes our libraries for NVIDIA's where a package asks for these, as Debian's python3-pynvml, which gpustat and nvitop need, does."""
+    if not all(map(shutil.which, ("apt-get", "dpkg-deb"))):
+        print("what our libraries stand for: skipped, no apt")
+        return
+    stanza = re.search(r"^Package: libcuda1-vgpud\n(.*?)^Description:", (DEBIAN / "control").read_text(), re.DOTALL | re.MULTILINE)[1]
+    provides = re.search(r"^Provides: (.*)$", stanza, re.MULTILINE)
+    common = {"Version": "0", "Architecture": "all", "Maintainer": "vgpud", "Description": "empty"}
+    with tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        directory.chmod(0o755)
+        ours = make_package(directory, {"Package": "stands-for-libcuda1-vgpud", **({"Provides": provides[1]} if provides else {}), **common})
+        for number, wanted in enumerate(("libnvidia-ml1 | libnvidia-ml.so.1", "libnvidia-ml1", "libcuda1", "libcuda.so.1")):
+            theirs = make_package(directory, {"Package": f"wants-nvidia-{number}", "Depends": wanted, **common})
+            done = subprocess.run(["apt-get", "install", "--simulate", "--no-download", ours, theirs], capture_output=True, text=True, check=False,
+                                  timeout=120, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"})
+            assert done.returncode == 0 and f"Inst wants-nvidia-{number}" in done.stdout, f"a package that depends on {wanted}: {done.stdout}{done.stderr}"
+            assert done.stdout.count("Inst ") == 2, f"nothing of NVIDIA's comes with it: {done.stdout}"
+    print("packages that depend on NVIDIA's libraries install next to ours")
+
+
 check_that_each_file_has_one_package(sys.argv[1])
 check_that_no_name_is_nvidias(sys.argv[1])
 check_what_the_build_needs()
 check_versions()
 check_scripts()
 check_overrides()
+check_what_stands_for_nvidias()
