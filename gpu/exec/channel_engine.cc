@@ -4,20 +4,10 @@
 #include <fmt/core.h>
 
 #include <new>
-
-#include "base/check.h"
-#include "base/checked.h"
-#include "gpu/capability/module_memory.h"
+#include <utility>
 
 namespace vgpud::exec {
 namespace {
-
-// What a channel may hold in the executor before its ring is left alone.
-constexpr size_t kMaxQueued = 4096;
-constexpr size_t kMaxOwnBytes = 16 << 20;
-constexpr size_t kMaxSyncs = 1024;
-constexpr uint64_t kSpareMemory = 8 << 20;
-constexpr size_t kMaxWaitingCompletions = 1024;
 
 constexpr uint32_t kBriefPayload = 4096;
 
@@ -27,149 +17,145 @@ bool IsBrief(const vgpu_sqe& sqe) {
          sqe.payload_len <= kBriefPayload;
 }
 
-// Room that the guest is not told of at once: each telling takes a line from the processor that produces.
-constexpr uint32_t kTellEntries = VGPU_SQ_ENTRIES / 16;
-constexpr uint64_t kTellBytes = 16 << 10;
-
 bool WorksAfterFault(uint32_t op) {
   const OpRow* row = FindOp(op);
   return row != nullptr && row->rules.after_fault;
 }
 
+// What an entry keeps beside its payload and the little that each takes.
+uint64_t KeptBytes(const RingEntry& entry, const OpRules& rules) {
+  const uint64_t bytes = rules.keeps_arg != 0 ? entry.sqe.args[rules.keeps_arg] : 0;
+  return bytes <= Modules::kMaxImageBytes ? bytes : 0;
+}
+
 }  // namespace
 
-ChannelEngine::ChannelEngine(ChannelMemory memory, uint64_t vram_quota, Callbacks callbacks)
-    : memory_(memory),
-      callbacks_(std::move(callbacks)),
-      completions_(memory_, callbacks_.interrupt),
-      payload_(memory.payload_bytes()),
-      vram_(vram_quota),
-      gpu_(nullptr) {
-  if (callbacks_.memory == nullptr) callbacks_.memory = &unlimited_;
-  MakeGpu();
-  memory_.SetState(VGPU_CHANNEL_OPEN);
-  completions_.WakeGuest();
+ChannelEngine::ChannelEngine(ChannelMemory memory, uint64_t vram_quota, ChannelCallbacks callbacks)
+    : callbacks_(std::move(callbacks)),
+      memory_(callbacks_.memory != nullptr ? *callbacks_.memory : unlimited_),
+      channel_(memory, callbacks_.interrupt),
+      context_(callbacks_.make_gpu),
+      vram_share_(vram_quota),
+      buffers_(context_),
+      loader_(context_, vram_share_, memory_, callbacks_.progress, callbacks_.asks_before_loads),
+      modules_(channel_, context_, vram_share_, memory_, buffers_, loader_),
+      work_(channel_, context_, memory_, callbacks_.progress, callbacks_.now_ns),
+      vram_(channel_, context_, work_, vram_share_),
+      waits_(channel_, work_, memory_),
+      runtime_(channel_, context_, vram_, buffers_, memory_),
+      buffer_ops_(channel_, work_, buffers_),
+      memory_ops_(channel_, context_, vram_),
+      texture_ops_(channel_, context_, vram_),
+      queue_ops_(channel_, context_, work_, modules_, runtime_, vram_),
+      device_ops_(channel_, {context_, work_, modules_, loader_, runtime_, buffers_, vram_}),
+      topics_{&buffer_ops_, &device_ops_, &memory_ops_, &modules_, &queue_ops_, &runtime_, &texture_ops_} {
+  channel_.memory().SetState(VGPU_CHANNEL_OPEN);
+  channel_.completions().WakeGuest();
 }
 
-void ChannelEngine::MakeGpu() {
-  gpu_.reset();
-  gpu_ = callbacks_.make_gpu();
-  if (ModuleMemory* const modules = can().module_memory; modules != nullptr)
-    modules->AdmitVram([this](uint64_t bytes) { return AdmitJobVram(bytes); });
-}
-
-ChannelEngine::Ring ChannelEngine::ConsumeOne(bool only_brief) {
-  if (only_brief) return ConsumeBrief();
-  const Ring ring = closed_ ? Ring::kEmpty : ConsumeNext();
+ChannelEngine::Ring ChannelEngine::ConsumeOne(bool alone) {
+  const Ring ring = closed() ? Ring::kEmpty : ConsumeNext(alone);
   ring_waits_ = ring == Ring::kWaiting;
   if (ring != Ring::kMore) TellRoom();
   return ring;
 }
 
-void ChannelEngine::Took() {
-  if (++head_ - told_head_ >= kTellEntries) TellRoom();
-}
-
-void ChannelEngine::TellRoom() {
-  if (closed_) return;
-  if (told_head_ != head_) memory_.SetSqHead(told_head_ = head_);
-  if (told_released_ != payload_.released()) memory_.SetPayloadReleased(told_released_ = payload_.released());
-}
-
-bool ChannelEngine::Full() const {
-  return streams_.queued() >= kMaxQueued || own_bytes_ >= kMaxOwnBytes || syncs_.size() >= kMaxSyncs ||
-         completions_.waiting() >= kMaxWaitingCompletions;
-}
-
 ChannelEngine::Ring ChannelEngine::ConsumeBrief() {
-  if (closed_ || waiting_ || any_short_ || sticky_ != CuStatus::kSuccess || Full()) return Ring::kEmpty;
-  const uint32_t available = memory_.SqTail() - head_;
+  if (closed() || waiting_ || any_short() || channel_.poisoned() || Full()) return Ring::kEmpty;
+  const uint32_t available = channel_.ring().Peekable();
   if (available == 0 || available > VGPU_SQ_ENTRIES) return Ring::kEmpty;
-  const vgpu_sqe sqe = memory_.ReadSqe(head_);
+  const vgpu_sqe sqe = channel_.ring().Peek();
   if (!IsBrief(sqe)) return Ring::kEmpty;
-  Took();
   // What comes behind it has not been looked at.
-  seen_tail_ = head_;
+  channel_.ring().Take(true);
   Accept(sqe);
   if (!waiting_) return Ring::kMore;
-  if (Handle(*waiting_) != Verdict::kDone) {
-    // Nobody has read the link for it.
-    waiting_->link_checked = false;
-    return Ring::kWaiting;
-  }
-  waiting_.reset();
-  ReachHeads();
-  return Ring::kMore;
+  if (Handle(*waiting_, true) == EntryVerdict::kDone) return EndOf(EntryVerdict::kDone);
+  // Nobody has read the link for it.
+  waiting_->link_checked = false;
+  return Ring::kWaiting;
 }
 
-ChannelEngine::Ring ChannelEngine::ConsumeNext() {
-  completions_.Flush();
-  if (any_short_) ServeShortOps();
+ChannelEngine::Ring ChannelEngine::ConsumeNext(bool alone) {
+  channel_.completions().Flush();
+  if (any_short()) waits_.Serve();
   // The guest opens gates beside the ring; words change without anybody's telling.
-  if (streams_.gates_queued() || streams_.values_queued()) ReachHeads();
+  work_.ReachOpened();
   if (!waiting_) {
     if (Full()) return Ring::kWaiting;
-    seen_tail_ = memory_.SqTail();
-    const uint32_t available = seen_tail_ - head_;
+    SubmissionRing& ring = channel_.ring();
+    const uint32_t available = ring.Look();
     if (available == 0) return Ring::kEmpty;
     if (available > VGPU_SQ_ENTRIES) {
+      if (!alone) return Ring::kAlone;
       Violation(CuStatus::kUnknown, fmt::format("sq_tail {} is {} entries ahead of sq_head {}, the ring has {}",
-                                                seen_tail_, available, head_, VGPU_SQ_ENTRIES));
+                                                ring.seen_tail(), available, ring.head(), VGPU_SQ_ENTRIES));
       return Ring::kEmpty;
     }
-    const vgpu_sqe sqe = memory_.ReadSqe(head_);
-    Took();
+    const vgpu_sqe sqe = ring.Peek();
+    ring.Take();
     Accept(sqe);
     if (!waiting_) return Ring::kMore;
   }
-  switch (Handle(*waiting_)) {
-    case Verdict::kWait:
+  return EndOf(Handle(*waiting_, alone));
+}
+
+ChannelEngine::Ring ChannelEngine::EndOf(EntryVerdict verdict) {
+  switch (verdict) {
+    case EntryVerdict::kWait:
       return Ring::kWaiting;
-    case Verdict::kPart:
+    case EntryVerdict::kPart:
       return Ring::kPart;
-    case Verdict::kLink:
+    case EntryVerdict::kLink:
       return Ring::kLink;
-    case Verdict::kDone:
+    case EntryVerdict::kAlone:
+      return Ring::kAlone;
+    case EntryVerdict::kCopy:
+      return Ring::kCopy;
+    case EntryVerdict::kDone:
       break;
   }
   waiting_.reset();
-  ReachHeads();
+  work_.ReachHeads();
   return Ring::kMore;
 }
 
+// waiting_ is the entry then, unless it was answered at once.
 void ChannelEngine::Accept(const vgpu_sqe& sqe) {
-  Entry entry{.sqe = sqe, .span = {}};
-  const uint64_t expected = next_seqno_;
-  next_seqno_ = sqe.seqno + 1;
-  const bool span_ok = sqe.payload_len == 0 || payload_.Accepts(sqe.payload_pos, sqe.payload_len);
-  if (sqe.payload_len != 0 && span_ok) {
-    entry.span_id = payload_.Take(sqe.payload_pos, sqe.payload_len);
-    entry.span = memory_.Payload(sqe.payload_pos, sqe.payload_len);
-  }
-  if (sticky_ != CuStatus::kSuccess && !WorksAfterFault(sqe.op)) {
-    Reject(entry, sticky_, {});
+  RingEntry entry{.sqe = sqe, .span = {}};
+  SubmissionRing& ring = channel_.ring();
+  const uint64_t expected = ring.Expect(sqe.seqno);
+  const bool span_ok = ring.TakePayload(entry);
+  if (channel_.poisoned() && !WorksAfterFault(sqe.op)) {
+    channel_.Reject(entry, channel_.sticky(), {});
     return;
   }
-  const auto refuse = [&](CuStatus status, std::string text) {
-    Violation(status, std::move(text));
-    Reject(entry, status, {});
-  };
-  if (sqe.seqno != expected)
-    return refuse(CuStatus::kUnknown, fmt::format("submission has seqno {}, expected {}", sqe.seqno, expected));
-  if (auto wrong = CheckForm(sqe)) return refuse(CuStatus::kInvalidValue, std::move(*wrong));
-  if (!span_ok)
-    return refuse(
+  waiting_ = entry;
+  if (sqe.seqno != expected) {
+    refusal_ = {CuStatus::kUnknown, fmt::format("submission has seqno {}, expected {}", sqe.seqno, expected)};
+  } else if (auto wrong = CheckForm(sqe)) {
+    refusal_ = {CuStatus::kInvalidValue, std::move(*wrong)};
+  } else if (!span_ok) {
+    refusal_ = {
         CuStatus::kUnknown,
         fmt::format("submission {}: payload_pos {} + payload_len {} is outside of the free payload ({} bytes, "
                     "released up to {}), wraps, or goes back",
-                    sqe.seqno, sqe.payload_pos, sqe.payload_len, memory_.payload_bytes(), payload_.released()));
-  waiting_ = entry;
+                    sqe.seqno, sqe.payload_pos, sqe.payload_len, channel_.memory().payload_bytes(), ring.released())};
+  }
 }
 
-ChannelEngine::Verdict ChannelEngine::Handle(Entry& entry) {
+EntryVerdict ChannelEngine::Handle(RingEntry& entry, bool alone) {
+  entry.alone = alone;
+  if (refusal_) {
+    if (!alone) return EntryVerdict::kAlone;
+    const GpuError refusal = *std::exchange(refusal_, std::nullopt);
+    Violation(refusal.status, refusal.text);
+    return channel_.Reject(entry, refusal.status, {});
+  }
   const OpRow& row = *FindOp(entry.sqe.op);
   // A fault may have come up while the entry waited.
-  if (sticky_ != CuStatus::kSuccess && !WorksAfterFault(entry.sqe.op) && !job_) return Reject(entry, sticky_, {});
+  if (channel_.poisoned() && !WorksAfterFault(entry.sqe.op) && loader_.job() == nullptr)
+    return channel_.Reject(entry, channel_.sticky(), {});
   try {
     return HandleChecked(entry, row);
   } catch (const std::bad_alloc&) {
@@ -177,134 +163,46 @@ ChannelEngine::Verdict ChannelEngine::Handle(Entry& entry) {
   }
 }
 
-ChannelEngine::Verdict ChannelEngine::HandleChecked(Entry& entry, const OpRow& row) {
+EntryVerdict ChannelEngine::HandleChecked(RingEntry& entry, const OpRow& row) {
   if (entry.span.size() < row.rules.payload_least)
-    return Reject(
+    return channel_.Reject(
         entry, CuStatus::kInvalidValue,
         fmt::format("{}: payload of {} bytes, needs {}", row.name, entry.span.size(), row.rules.payload_least));
-  if (row.rules.needs_drain && streams_.queued() != 0) return Verdict::kWait;
+  if (row.rules.needs_drain && work_.streams().queued() != 0) return EntryVerdict::kWait;
   if (row.rules.keeps && !entry.admitted)
-    if (const auto verdict = AdmitEntry(entry)) return *verdict;
-  // Before anybody has to make way for it.
-  if (entry.sqe.op == VGPU_OP_MODULE_LOAD && !job_ && !MayLoad(entry.sqe.args[0])) return Verdict::kWait;
-  if (!has_context_ && !row.rules.no_context) SetContext(true);
-  if (row.rules.exclusive) callbacks_.exclusive();
-  return (this->*row.handler)(entry);
+    if (const auto verdict = waits_.Admit(entry, KeptBytes(entry, row.rules))) return *verdict;
+  if (row.ready != nullptr && !row.ready(topics_, entry)) return EntryVerdict::kWait;
+  if (!row.rules.no_context) context_.SetUsed(true);
+  if (row.rules.exclusive && !entry.alone) return EntryVerdict::kAlone;
+  return row.handler(topics_, entry);
 }
 
-void ChannelEngine::SetContext(bool has) {
-  has_context_ = has;
-  if (callbacks_.context) callbacks_.context(has);
+// There was no memory at all for what `entry` asks for. What it had begun is undone.
+EntryVerdict ChannelEngine::OnNoMemory(RingEntry& entry) {
+  // A reset that has taken the context away leaves nothing to go on with.
+  if (!context_.exists()) throw;
+  if (!modules_.Undo(entry)) return EntryVerdict::kWait;
+  return channel_.Reject(entry, CuStatus::kOutOfMemory,
+                         fmt::format("{}: the host has no memory for it", FindOp(entry.sqe.op)->name));
 }
 
-void ChannelEngine::Violation(CuStatus status, std::string text) {
-  if (sticky_ != CuStatus::kSuccess) return;
-  callbacks_.exclusive();
+// No step is running.
+void ChannelEngine::Violation(CuStatus status, const std::string& text) {
+  if (channel_.poisoned()) return;
   LOG_LIMITED(limiter_, kWarning, "guest broke the channel protocol: {}", text);
   Poison(status, text);
 }
 
 void ChannelEngine::Poison(CuStatus status, const std::string& text) {
-  if (sticky_ != CuStatus::kSuccess) return;
-  sticky_ = status;
-  news_ = true;
-  posted_error_ = CuStatus::kSuccess;
-  memory_.SetErrorText(text);
-  memory_.SetStickyError(static_cast<uint32_t>(status));
-  for (auto& op : streams_.TakeAll()) FinishOp(std::move(op), status, {});
-  CompleteSyncs();
-  completions_.WakeGuest();
-}
-
-void ChannelEngine::ReleaseSpan(uint64_t span_id) {
-  if (span_id == 0) return;
-  payload_.Free(span_id);
-  if (payload_.released() - told_released_ >= kTellBytes) TellRoom();
-}
-
-void ChannelEngine::Complete(uint64_t seqno, bool want, CuStatus status, const CompletionValues& values,
-                             std::string_view text) {
-  if (!text.empty()) memory_.SetErrorText(text);
-  if (!want) {
-    if (sticky_ == CuStatus::kSuccess && posted_error_ == CuStatus::kSuccess) posted_error_ = status;
-    return;
-  }
-  if (status == CuStatus::kSuccess) std::swap(status, posted_error_);
-  TellRoom();
-  completions_.Push(seqno, static_cast<uint32_t>(status), values);
-}
-
-ChannelEngine::Verdict ChannelEngine::Reply(Entry& entry, const CompletionValues& values) {
-  ReleaseSpan(std::exchange(entry.span_id, 0));
-  Complete(entry.sqe.seqno, entry.want(), CuStatus::kSuccess, values, {});
-  return Verdict::kDone;
-}
-
-ChannelEngine::Verdict ChannelEngine::Reject(Entry& entry, CuStatus status, std::string_view text) {
-  ReleaseSpan(std::exchange(entry.span_id, 0));
-  Complete(entry.sqe.seqno, entry.want(), status, {}, text);
-  return Verdict::kDone;
-}
-
-void ChannelEngine::FinishOp(std::unique_ptr<Op> op, CuStatus status, std::string_view text) {
-  news_ = true;
-  own_bytes_ -= op->own.size();
-  op->grid.reset();
-  if (any_short_) streams_.ForEach([](Op& other) { other.awaits_end = false; });
-  // The ring side gives back what it had.
-  if (op->kind == VGPU_OP_LAUNCH && memory().limited() && memory().Has(kSpareMemory)) callbacks_.progress();
-  ReleaseSpan(op->span_id);
-  Complete(op->seqno, op->want_completion, status, {}, text);
-}
-
-bool ChannelEngine::IsOpen(const Op& op) const {
-  if (op.kind == VGPU_OP_GATE_WAIT) return memory_.Gate(MustFit<uint32_t>(op.args[0])) >= op.args[1];
-  const auto word = gpu_->ReadWord(GpuVa{op.args[0]}, WordBytes(op));
-  if (!word) return true;
-  const uint64_t mask = WordBytes(op) == 4 ? UINT32_MAX : UINT64_MAX;
-  const uint64_t value = op.args[1];
-  switch (op.args[3]) {
-    case VGPU_WAIT_GEQ:
-      return ((*word - value) & (mask / 2 + 1)) == 0;
-    case VGPU_WAIT_EQ:
-      return *word == value;
-    case VGPU_WAIT_AND:
-      return (*word & value) != 0;
-    default:
-      return (~(*word | value) & mask) != 0;
-  }
-}
-
-void ChannelEngine::ReachHeads() {
-  bool recorded = false;
-  while (Op* reached = streams_.NextReached([this](const Op& op) { return IsOpen(op); })) {
-    std::unique_ptr<Op> op = streams_.PopHead(*reached);
-    if (op->kind == VGPU_OP_EVENT_RECORD) {
-      streams_.events().Complete(op->args[0], op->args[1]);
-      memory_.SetEvent(MustFit<uint32_t>(op->args[0]), streams_.events().completed(op->args[0]), callbacks_.now_ns());
-      recorded = true;
-    }
-    // Its memory may have gone while it was waited for.
-    const bool lost = op->kind == VGPU_OP_WAIT_VALUE && !gpu_->ReadWord(GpuVa{op->args[0]}, WordBytes(*op));
-    FinishOp(std::move(op), lost ? CuStatus::kInvalidValue : CuStatus::kSuccess,
-             lost ? "WAIT_VALUE: the memory is not there any more" : "");
-  }
-  CompleteSyncs();
-  if (recorded) completions_.WakeGuest();
-}
-
-void ChannelEngine::CompleteSyncs() {
-  const uint64_t oldest = streams_.OldestSeqno();
-  while (!syncs_.empty() && syncs_.front().seqno < oldest) {
-    const Sync sync = syncs_.front();
-    syncs_.pop_front();
-    Complete(sync.seqno, sync.want, sticky_, {}, {});
-  }
+  if (channel_.poisoned()) return;
+  channel_.SetFault(status, text);
+  work_.FailAll(status);
+  channel_.completions().WakeGuest();
 }
 
 bool ChannelEngine::FinishStep(Op& op, StepResult result) {
-  TellPrinted();
-  if (std::exchange(serve_next_short_, false)) news_ = true;
+  runtime_.TellPrinted();
+  waits_.StepOver();
   if (result.fault) {
     LOG_LIMITED(limiter_, kInfo, "guest kernel failed: error={} {}", static_cast<uint32_t>(result.status), result.text);
     Poison(result.status, result.text);
@@ -312,36 +210,37 @@ bool ChannelEngine::FinishStep(Op& op, StepResult result) {
   }
   op.holds_blocks = op.grid != nullptr && op.grid->holds_blocks();
   if (result.short_of != 0) {
-    if (SetShort(op, result.short_of)) return false;
+    if (waits_.SetShort(op, result.short_of)) return false;
     result.done = true;
     result.status = CuStatus::kOutOfMemory;
     result.text = fmt::format(
         "LAUNCH of {}: not even one block finds the {} bytes of host memory that its local and shared memory and "
         "registers take; the VF has {} bytes",
-        op.function->name, result.short_of, memory().quota());
+        op.function->name, result.short_of, memory_.quota());
   }
   if (!result.done) return false;
   const bool kernel = op.kind == VGPU_OP_LAUNCH && result.status == CuStatus::kSuccess;
-  FinishOp(streams_.PopHead(op), result.status, result.text);
-  ReachHeads();
+  work_.Finish(work_.streams().PopHead(op), result.status, result.text);
+  work_.ReachHeads();
   return kernel;
 }
 
 void ChannelEngine::SetNeedWakeup(bool sleeping) {
   TellRoom();
-  if (!closed_) memory_.SetSqNeedWakeup(sleeping ? 1 : 0);
+  if (!closed()) channel_.memory().SetSqNeedWakeup(sleeping ? 1 : 0);
 }
 
-void ChannelEngine::FlushCompletions() {
-  if (!closed_) completions_.Flush();
+bool ChannelEngine::FlushCompletions() {
+  if (closed()) return false;
+  channel_.completions().Flush();
+  return channel_.completions().waiting() != 0;
 }
 
 void ChannelEngine::Close() {
-  closed_ = true;
-  if (job_) AnswerJobVram(false);
-  streams_.TakeAll();
-  syncs_.clear();
-  buffers_.clear();
+  channel_.ring().Close();
+  loader_.Close();
+  work_.Forget();
+  buffers_.Clear();
 }
 
 }  // namespace vgpud::exec

@@ -6,6 +6,9 @@
 #include <chrono>
 #include <utility>
 
+#include "gpu/exec/card_memory.h"
+#include "gpu/exec/host_work.h"
+
 namespace vgpud::exec {
 namespace {
 
@@ -24,55 +27,21 @@ constexpr int kPauses = 8;
 
 }  // namespace
 
-class Executor::IoCall {
- public:
-  explicit IoCall(Executor& executor) REQUIRES(executor.mu_) : executor_(executor) { executor_.io_calls_ = true; }
-  ~IoCall() {
-    executor_.mu_.AssertHeld();
-    executor_.io_calls_ = false;
-  }
-  IoCall(const IoCall&) = delete;
-
- private:
-  Executor& executor_;
-};
-
-Executor::Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Callbacks callbacks)
-    : callbacks_(std::move(callbacks)),
-      turn_(std::move(turn)),
-      engine_(memory, vram_quota,
-              ChannelEngine::Callbacks{.interrupt = callbacks_.interrupt,
-                                       .exclusive =
-                                           [this] {
-                                             mu_.AssertHeld();
-                                             WaitExclusive();
-                                           },
-                                       .unlocked =
-                                           [this](const std::function<void()>& work) {
-                                             mu_.AssertHeld();
-                                             WithoutLock(work);
-                                           },
-                                       .make_gpu = callbacks_.make_gpu,
-                                       .now_ns = callbacks_.now_ns,
-                                       .progress = callbacks_.progress,
-                                       .memory = callbacks_.memory,
-                                       .asks_before_loads = callbacks_.asks_before_loads,
-                                       .context = [this](bool has) { turn_.SetContext(has); }}) {
+Executor::Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, ChannelCallbacks callbacks)
+    : turn_(std::move(turn)), engine_(memory, vram_quota, std::move(callbacks)) {
   turn_.SetIdle();
 }
 
-void Executor::WaitExclusive() {
-  if (!io_calls_ || !in_step_) return;
+void Executor::WaitUntilAlone() {
+  if (!in_step_) return;
   io_wants_ = true;
   while (in_step_) step_over_.Wait(mu_);
   io_wants_ = false;
   WakeGpuThread();
 }
 
-void Executor::WithoutLock(const std::function<void()>& work) {
-  mu_.unlock();
-  work();
-  mu_.lock();
+void Executor::TellContext() {
+  if (const auto has = engine_.TakeContextChange()) turn_.SetContext(*has);
 }
 
 bool Executor::LockSoon() NO_THREAD_SAFETY_ANALYSIS {
@@ -83,15 +52,27 @@ bool Executor::LockSoon() NO_THREAD_SAFETY_ANALYSIS {
   return false;
 }
 
+ChannelEngine::Ring Executor::ConsumeOne() {
+  ChannelEngine::Ring ring = engine_.ConsumeOne(!in_step_);
+  if (ring == ChannelEngine::Ring::kAlone) {
+    WaitUntilAlone();
+    ring = engine_.ConsumeOne();
+  }
+  if (ring != ChannelEngine::Ring::kCopy) return ring;
+  const UnlockedCopy copy = engine_.copy();
+  mu_.unlock();
+  copy.Run();
+  mu_.lock();
+  return ChannelEngine::Ring::kPart;
+}
+
 ChannelEngine::Ring Executor::Consume(unsigned max) {
   ChannelEngine::Ring ring = ChannelEngine::Ring::kMore;
   for (unsigned i = 0; i < max && ring == ChannelEngine::Ring::kMore; ++i) {
     MutexLock lock(mu_);
-    {
-      const IoCall call(*this);
-      ring = engine_.ConsumeOne();
-    }
-    if (engine_.HasJob()) jobs_.NotifyOne();
+    ring = ConsumeOne();
+    TellContext();
+    if (engine_.loader().HasJob()) jobs_.NotifyOne();
     if (MayCompute()) WakeGpuThread();
   }
   return ring;
@@ -121,83 +102,21 @@ void Executor::EndSleep() {
   engine_.SetNeedWakeup(false);
 }
 
-bool Executor::CompletionsWaiting() {
-  MutexLock lock(mu_);
-  engine_.FlushCompletions();
-  return engine_.CompletionsWaiting();
-}
-
-bool Executor::WaitsForValues() {
-  MutexLock lock(mu_);
-  return engine_.WaitsForValues();
-}
-
-void Executor::AddBuffer(uint32_t id, GuestArea* area) {
-  MutexLock lock(mu_);
-  engine_.AddBuffer(id, area);
-}
-
 void Executor::DropBuffer(uint32_t id) {
   MutexLock lock(mu_);
-  {
-    const IoCall call(*this);
-    WaitExclusive();
-  }
+  WaitUntilAlone();
   engine_.DropBuffer(id);
-}
-
-uint32_t Executor::buffer_part() {
-  MutexLock lock(mu_);
-  return engine_.buffer_part();
 }
 
 void Executor::Close() {
   MutexLock lock(mu_);
-  {
-    const IoCall call(*this);
-    WaitExclusive();
-  }
+  WaitUntilAlone();
   engine_.Close();
-}
-
-std::optional<int64_t> Executor::TakeVramRequest() {
-  MutexLock lock(mu_);
-  return engine_.vram().TakeRequest();
-}
-
-void Executor::OnVramReply(int64_t delta, bool ok, uint64_t vf_used) {
-  MutexLock lock(mu_);
-  engine_.vram().OnReply(delta, ok, vf_used);
-}
-
-bool Executor::TakeLoadRequest() {
-  MutexLock lock(mu_);
-  return engine_.TakeLoadRequest();
-}
-
-void Executor::OnLoadReply() {
-  MutexLock lock(mu_);
-  engine_.OnLoadReply();
-}
-
-uint64_t Executor::TakeCodeRead() {
-  MutexLock lock(mu_);
-  return engine_.TakeCodeRead();
-}
-
-bool Executor::HasWork() {
-  MutexLock lock(mu_);
-  return engine_.HasJob() || engine_.HasWorkForGpu();
 }
 
 bool Executor::GpuThreadRests() {
   MutexLock lock(mu_);
   return gpu_rests_;
-}
-
-uint32_t Executor::sticky_error() {
-  MutexLock lock(mu_);
-  return engine_.sticky_error();
 }
 
 void Executor::Stop() {
@@ -222,61 +141,61 @@ void Executor::RunGpuThread() {
     }
     turn_.Announce();
     TakeTurn(turn_.AwaitGrant());
-    if (callbacks_.card == nullptr) continue;
+    if (callbacks().card == nullptr) continue;
     MutexLock lock(mu_);
     MakeRoom();
   }
 }
 
 void Executor::Rest() {
-  if (callbacks_.card == nullptr) return work_.Wait(mu_);
+  if (callbacks().card == nullptr) return work_.Wait(mu_);
   work_.WaitFor(mu_, kLookForWishes);
   if (!stopping_ && !MayCompute()) MakeRoom();
 }
 
 void Executor::MakeRoom() {
-  if (callbacks_.card == nullptr) return;
+  if (callbacks().card == nullptr) return;
   Evictable* const memory = engine_.evictable();
   const bool has_work = engine_.HasWorkForGpu();
-  if (memory != nullptr && callbacks_.card->MustLeave(*memory, has_work)) callbacks_.card->Leave(*memory);
-  callbacks_.card->Tell(memory, has_work);
+  if (memory != nullptr && callbacks().card->MustLeave(*memory, has_work)) callbacks().card->Leave(*memory);
+  callbacks().card->Tell(memory, has_work);
 }
 
 Executor::Memory Executor::BringMemory() {
-  const uint64_t end = callbacks_.now_ns() + kWaitForRoomNs;
+  const uint64_t end = callbacks().now_ns() + kWaitForRoomNs;
   for (bool let_go = false;; let_go = true) {
-    Evictable* const memory = callbacks_.card != nullptr ? engine_.evictable() : nullptr;
+    Evictable* const memory = callbacks().card != nullptr ? engine_.evictable() : nullptr;
     if (memory == nullptr || memory->off_card() == 0) return let_go ? Memory::kLookAgain : Memory::kThere;
-    const auto back = callbacks_.card->BringBack(*memory, turn_.stop());
+    const auto back = callbacks().card->BringBack(*memory, turn_.stop());
     if (!back) {
       engine_.Lose(back.error());
       return Memory::kLookAgain;
     }
     if (*back == Evictable::Back::kAll) return let_go ? Memory::kLookAgain : Memory::kThere;
-    if (turn_.Over() || io_wants_ || stopping_ || callbacks_.now_ns() >= end) {
+    if (turn_.Over() || io_wants_ || stopping_ || callbacks().now_ns() >= end) {
       LeaveGpu(ExecState::kReady);
       return Memory::kMissing;
     }
     mu_.unlock();
-    callbacks_.await_room();
+    callbacks().await_room();
     mu_.lock();
   }
 }
 
 bool Executor::RunJob() {
   MutexLock lock(mu_);
-  if (!engine_.HasJob()) return false;
-  ChannelEngine::Job& job = engine_.TakeJob();
+  if (!engine_.loader().HasJob()) return false;
+  LoadJob& job = engine_.loader().Take();
   while (in_step_) step_over_.Wait(mu_);
   mu_.unlock();
-  auto result = engine_.RunJob(job);
-  if (callbacks_.work != nullptr) {
-    callbacks_.work->CountLoad(job.module != nullptr ? job.code_bytes : job.image.size());
-    callbacks_.work->CountThread();
+  auto result = engine_.loader().Run(job);
+  if (callbacks().work != nullptr) {
+    callbacks().work->CountLoad(job.module != nullptr ? job.code_bytes : job.image.size());
+    callbacks().work->CountThread();
   }
   mu_.lock();
   job.result = std::move(result);
-  callbacks_.progress();
+  callbacks().progress();
   WakeGpuThread();
   return true;
 }
@@ -285,7 +204,7 @@ void Executor::RunLoader() {
   for (;;) {
     {
       MutexLock lock(mu_);
-      while (!stopping_ && !engine_.HasJob()) jobs_.Wait(mu_);
+      while (!stopping_ && !engine_.loader().HasJob()) jobs_.Wait(mu_);
       if (stopping_) return;
     }
     RunJob();
@@ -294,19 +213,19 @@ void Executor::RunLoader() {
 
 // False: there is nothing for the GPU, or the turn is over.
 bool Executor::Linger() {
-  const uint64_t once = engine_.TakeInterrupted() ? callbacks_.linger_woken_ns : callbacks_.linger_ns;
-  const uint64_t patience = comes_soon_ ? callbacks_.linger_most_ns : once;
-  const uint64_t end = callbacks_.now_ns() + patience;
+  const uint64_t once = engine_.TakeInterrupted() ? callbacks().linger_woken_ns : callbacks().linger_ns;
+  const uint64_t patience = comes_soon_ ? callbacks().linger_most_ns : once;
+  const uint64_t end = callbacks().now_ns() + patience;
   lingers_ = true;
   engine_.SetNeedWakeup(false);
   const auto over = [&] {
     mu_.AssertHeld();
-    return stopping_ || io_wants_ || engine_.JobPending() || turn_.Over() || turn_.Finishing() ||
-           callbacks_.now_ns() >= end;
+    return stopping_ || io_wants_ || engine_.loader().Pending() || turn_.Over() || turn_.Finishing() ||
+           callbacks().now_ns() >= end;
   };
   auto ring = ChannelEngine::Ring::kEmpty;
   while (!over()) {
-    ring = engine_.ConsumeOne(true);
+    ring = engine_.ConsumeBrief();
     if (ring == ChannelEngine::Ring::kMore) continue;
     if (engine_.HasWorkForGpu() || ring == ChannelEngine::Ring::kWaiting) break;
     mu_.unlock();
@@ -314,9 +233,10 @@ bool Executor::Linger() {
     mu_.lock();
   }
   lingers_ = false;
-  if (!engine_.HasWorkForGpu() && callbacks_.now_ns() >= end) in_vain_ns_ = patience;
+  TellContext();
+  if (!engine_.HasWorkForGpu() && callbacks().now_ns() >= end) in_vain_ns_ = patience;
   engine_.SetNeedWakeup(io_sleeps_);
-  if (ring == ChannelEngine::Ring::kWaiting || (io_sleeps_ && engine_.RingChanged())) callbacks_.progress();
+  if (ring == ChannelEngine::Ring::kWaiting || (io_sleeps_ && engine_.RingChanged())) callbacks().progress();
   return engine_.HasWorkForGpu();
 }
 
@@ -336,9 +256,9 @@ void Executor::TakeTurn(uint32_t grant) {
   MutexLock lock(mu_);
   if (!turn_.Enter(grant)) return;
   if (const uint64_t looked = std::exchange(in_vain_ns_, 0); looked != 0)
-    comes_soon_ = looked + turn_.idle_ns() <= callbacks_.linger_most_ns;
-  for (bool lingered = callbacks_.linger_ns == 0;;) {
-    if (engine_.JobPending() || io_wants_) return LeaveGpu(ExecState::kReady);
+    comes_soon_ = looked + turn_.idle_ns() <= callbacks().linger_most_ns;
+  for (bool lingered = callbacks().linger_ns == 0;;) {
+    if (engine_.loader().Pending() || io_wants_) return LeaveGpu(ExecState::kReady);
     Op* op = engine_.NextForGpu();
     if (op == nullptr && !lingered) {
       lingered = !Linger();
@@ -363,7 +283,7 @@ bool Executor::Step(Op& op) {
   engine_.TellRoom();
   engine_.FindBehind(op, !turn_.Finishing());
   mu_.unlock();
-  ChannelEngine::StepResult result = engine_.RunStep(op, turn_.stop(), kBudget);
+  StepResult result = engine_.RunStep(op, turn_.stop(), kBudget);
   turn_.CountInstructions(result.warp_instructions);
   // Off the GPU first: nobody may wait for the lock, or for memory to be given back, while vgpud waits for us.
   const bool gives_back = result.fault || (result.done && op.grid != nullptr && op.grid->held_bytes() > kMuch);
@@ -373,10 +293,10 @@ bool Executor::Step(Op& op) {
     mu_.lock();
   }
   in_step_ = false;
-  if (callbacks_.card != nullptr) callbacks_.card->Computed();
+  if (callbacks().card != nullptr) callbacks().card->Computed();
   if (engine_.FinishStep(op, std::move(result))) turn_.CountKernel();
   step_over_.NotifyAll();
-  if (engine_.TakeNews() && (engine_.ring_waits() || engine_.any_short())) callbacks_.progress();
+  if (engine_.TakeNews() && (engine_.ring_waits() || engine_.any_short())) callbacks().progress();
   if (turn_.on_gpu()) return true;
   engine_.TellRoom();
   if (engine_.HasWorkForGpu()) {

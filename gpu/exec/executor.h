@@ -8,12 +8,7 @@
 // the GPU thread leaves the GPU, so that no such operation ever delays a revoke.
 #pragma once
 
-#include <functional>
-#include <memory>
-
-#include "gpu/exec/card_memory.h"
 #include "gpu/exec/channel_engine.h"
-#include "gpu/exec/host_work.h"
 #include "gpu/exec/memory/lock_ranks.h"
 #include "gpu/exec/turn.h"
 
@@ -21,21 +16,22 @@ namespace vgpud::exec {
 
 class Executor {
  public:
-  struct Callbacks {
-    std::function<void()> interrupt;  // to the guest process
-    std::function<void()> progress;   // wake the I/O thread
-    std::function<std::unique_ptr<Gpu>()> make_gpu;
-    std::function<uint64_t()> now_ns;
-    HostMemory* memory = nullptr;           // outlives the executor; nullptr: without a limit
-    HostWork* work = nullptr;               // outlives the executor
-    CardMemory* card = nullptr;             // outlives the executor; nullptr: memory stays on the card
-    std::function<void()> await_room = {};  // with `card`: without the lock, until there may be room on it
-    bool asks_before_loads = false;         // somebody answers TakeLoadRequest
-    uint64_t linger_ns = 0;                 // how long a turn without work looks for more by itself
-    uint64_t linger_woken_ns = 0;           // the same, for a program that slept and was just woken up
-    uint64_t linger_most_ns = 0;            // the same, of a program that has last come back within this time
+  // What `callbacks` points to outlives the executor.
+  Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, ChannelCallbacks callbacks);
+
+  // The channel's logic, under the lock until the end of the expression: executor.engine()->X(). What waits stays out
+  // of that expression.
+  class Engine {
+   public:
+    explicit Engine(Executor& executor) NO_THREAD_SAFETY_ANALYSIS : executor_(executor) { executor_.mu_.lock(); }
+    ~Engine() NO_THREAD_SAFETY_ANALYSIS { executor_.mu_.unlock(); }
+    Engine(const Engine&) = delete;
+    ChannelEngine* operator->() NO_THREAD_SAFETY_ANALYSIS { return &executor_.engine_; }
+
+   private:
+    Executor& executor_;
   };
-  Executor(ChannelMemory memory, uint64_t vram_quota, Turn turn, Callbacks callbacks);
+  Engine engine() { return Engine(*this); }
 
   // --- I/O thread ---
   // Takes up to `max` entries.
@@ -44,23 +40,10 @@ class Executor {
   // Declares that the I/O thread sleeps. False: there is something to take after all, don't sleep.
   bool PrepareSleep();
   void EndSleep();
-  bool CompletionsWaiting();
-  // ChannelEngine::WaitsForValues.
-  bool WaitsForValues();
-  void AddBuffer(uint32_t id, GuestArea* area);
   // Returns when nothing uses the buffer any more.
   void DropBuffer(uint32_t id);
-  // ChannelEngine::buffer_part.
-  uint32_t buffer_part();
   // Returns when nothing uses the channel area any more; the channel is over.
   void Close();
-  // The VRAM request to send now, and its answer (gpu/exec/memory/vram_share.h).
-  std::optional<int64_t> TakeVramRequest();
-  void OnVramReply(int64_t delta, bool ok, uint64_t vf_used);
-  // The load of a module to ask for now (ChannelEngine::TakeLoadRequest), and that it may be done.
-  bool TakeLoadRequest();
-  void OnLoadReply();
-  uint64_t TakeCodeRead();
   HostMemory& memory() { return engine_.memory(); }
 
   // --- GPU thread ---
@@ -72,8 +55,6 @@ class Executor {
   // When there is nothing it takes new entries out of the ring itself for a moment (linger_ns): a program that waits
   // for its kernel and launches the next one meets no thread that has to be woken first.
   void TakeTurn(uint32_t grant);
-  // Is there something for the GPU thread or the loader?
-  bool HasWork();
   // Does the GPU thread sleep until there is?
   bool GpuThreadRests();
 
@@ -83,18 +64,18 @@ class Executor {
   // A module to load, when no step is running; false when there was none. Until it is loaded, no step begins.
   bool RunJob();
 
-  uint32_t sticky_error();
-
  private:
-  // What the I/O thread does meanwhile, the engine may ask to be alone for (ChannelEngine::Callbacks::exclusive).
-  class IoCall;
-  void WaitExclusive() REQUIRES(mu_);
-  void WithoutLock(const std::function<void()>& work) REQUIRES(mu_);
+  // One entry, as far as it goes.
+  ChannelEngine::Ring ConsumeOne() REQUIRES(mu_);
+  // The I/O thread waits until no step is running; none begins before it lets go of the lock.
+  void WaitUntilAlone() REQUIRES(mu_);
+  // The slot says whether the guest process has a context.
+  void TellContext() REQUIRES(mu_);
   // The GPU thread may have something to do. That there is work is said for it: it may get no processor before its VF
   // gets the GPU.
   void WakeGpuThread() REQUIRES(mu_);
   // Is there something that the GPU thread may do in a turn?
-  bool MayCompute() const REQUIRES(mu_) { return engine_.HasWorkForGpu() && !engine_.JobPending(); }
+  bool MayCompute() const REQUIRES(mu_) { return engine_.HasWorkForGpu() && !engine_.loader().Pending(); }
   bool Linger() REQUIRES(mu_);
   bool LockSoon() TRY_ACQUIRE(true, mu_);
   // Off the GPU, when nothing of ours is on it any more. The lock is let go while that is waited for.
@@ -110,13 +91,13 @@ class Executor {
   // One step; returns false when the turn has ended.
   bool Step(Op& op) REQUIRES(mu_);
 
-  Callbacks callbacks_;
+  const ChannelCallbacks& callbacks() const { return engine_.callbacks(); }
+
   Turn turn_;
   Mutex mu_{lock_rank::kExecutor};
-  CondVar step_over_;                      // the I/O thread waits
-  CondVar work_;                           // the GPU thread waits
-  CondVar jobs_;                           // the loader waits
-  bool io_calls_ GUARDED_BY(mu_) = false;  // an IoCall is there
+  CondVar step_over_;  // the I/O thread waits
+  CondVar work_;       // the GPU thread waits
+  CondVar jobs_;       // the loader waits
   bool stopping_ GUARDED_BY(mu_) = false;
   bool gpu_rests_ GUARDED_BY(mu_) = false;   // the GPU thread is in work_
   bool lingers_ GUARDED_BY(mu_) = false;     // the GPU thread looks into the ring

@@ -128,8 +128,8 @@ Result<void> Server::Sleep(ChannelEngine::Ring ring) {
   if (const auto wait = TRY(ReportDoorbells(now))) within(*wait);
   if (executor_ != nullptr) {
     if (ring == ChannelEngine::Ring::kEmpty && (SpinForWork() || !executor_->PrepareSleep())) return {};
-    if (executor_->CompletionsWaiting()) within(kCompletionPoll);
-    if (executor_->WaitsForValues()) within(kMillisecond);
+    if (executor_->engine()->FlushCompletions()) within(kCompletionPoll);
+    if (executor_->engine()->WaitsForValues()) within(kMillisecond);
   }
   pollfd fds[] = {{link_.get(), POLLIN, 0}, {progress_.get(), POLLIN, 0}, {deaf > Ns{0} ? -1 : kick_.get(), POLLIN, 0}};
   if (!unread_.empty()) timeout = 0;
@@ -187,7 +187,7 @@ Result<void> Server::Handle(Message message) {
     case exec_link::Kind::kUnmapArea:
       return UnmapArea(message);
     case exec_link::Kind::kLoadReply:
-      if (executor_ != nullptr) executor_->OnLoadReply();
+      if (executor_ != nullptr) executor_->engine()->loader().OnReply();
       return {};
     default:
       return Fail(std::errc::bad_message, "unexpected message from vgpud-vf");
@@ -216,11 +216,11 @@ Result<void> Server::MapArea(Message message) {
   std::memcpy(pieces.data(), message.bytes.data() + sizeof header, pieces.size() * sizeof(exec_link::Piece));
   auto it = areas_.find(header.area);
   if (it == areas_.end()) {
-    if (executor_ != nullptr) buffer_window_.BeginAt(executor_->buffer_part(), VGPU_BUFFER_PARTS);
+    if (executor_ != nullptr) buffer_window_.BeginAt(executor_->engine()->buffers().part(), VGPU_BUFFER_PARTS);
     auto area =
         TRY(GuestArea::Start(header.area == 0 ? window_ : buffer_window_, header, keeps_files_ && header.area != 0));
     it = areas_.emplace(header.area, std::move(area)).first;
-    if (executor_ != nullptr && header.area != 0) executor_->AddBuffer(header.area, it->second.get());
+    if (executor_ != nullptr && header.area != 0) executor_->engine()->buffers().Add(header.area, it->second.get());
   }
   TRY(it->second->Add(header, pieces, message.fds));
   return header.area == 0 ? Start() : Result<void>{};
@@ -243,20 +243,20 @@ Result<void> Server::Start() {
       MonotonicNs, computes_elsewhere_ ? &MonotonicNs : &Turn::ThreadCpuNs);
   executor_ =
       std::make_unique<Executor>(memory, quota, std::move(turn),
-                                 Executor::Callbacks{.interrupt = [fd = call_.get()] { SendSignal(fd); },
-                                                     .progress = [fd = progress_.get()] { SignalEventFd(fd); },
-                                                     .make_gpu = [make = make_gpu_, quota] { return make(quota); },
-                                                     .now_ns = MonotonicNs,
-                                                     .memory = &memory_,
-                                                     .work = &*work_,
-                                                     .card = card_ ? &*card_ : nullptr,
-                                                     .await_room = [] { std::this_thread::sleep_for(kLookForRoom); },
-                                                     .asks_before_loads = attach_.asks_before_loads != 0,
-                                                     .linger_ns = kLingerNs,
-                                                     .linger_woken_ns = kLingerWokenNs,
-                                                     .linger_most_ns = kLingerMostNs});
+                                 ChannelCallbacks{.interrupt = [fd = call_.get()] { SendSignal(fd); },
+                                                  .progress = [fd = progress_.get()] { SignalEventFd(fd); },
+                                                  .make_gpu = [make = make_gpu_, quota] { return make(quota); },
+                                                  .now_ns = MonotonicNs,
+                                                  .memory = &memory_,
+                                                  .work = &*work_,
+                                                  .card = card_ ? &*card_ : nullptr,
+                                                  .await_room = [] { std::this_thread::sleep_for(kLookForRoom); },
+                                                  .asks_before_loads = attach_.asks_before_loads != 0,
+                                                  .linger_ns = kLingerNs,
+                                                  .linger_woken_ns = kLingerWokenNs,
+                                                  .linger_most_ns = kLingerMostNs});
   for (const auto& [id, area] : areas_)
-    if (id != 0) executor_->AddBuffer(id, area.get());
+    if (id != 0) executor_->engine()->buffers().Add(id, area.get());
   start_thread_([executor = executor_.get()] {
     ::prctl(PR_SET_NAME, exec_link::kGpuThreadName);
     executor->RunGpuThread();
@@ -300,9 +300,9 @@ Result<exec_link::Vram> Server::AskLedger(exec_link::Kind kind, exec_link::Kind 
 
 Result<bool> Server::ServeMemoryRequests() {
   bool asked = false;
-  while (const auto delta = executor_->TakeVramRequest()) {
+  while (const auto delta = executor_->engine()->vram().TakeRequest()) {
     const auto reply = TRY(AskLedger(exec_link::Kind::kVramRequest, exec_link::Kind::kVramReply, *delta));
-    executor_->OnVramReply(*delta, reply.ok != 0, reply.vf_used);
+    executor_->engine()->vram().OnReply(*delta, reply.ok != 0, reply.vf_used);
     asked = true;
   }
   HostMemory& memory = executor_->memory();
@@ -317,11 +317,11 @@ Result<bool> Server::ServeMemoryRequests() {
 }
 
 Result<void> Server::AskForLoad() {
-  if (const uint64_t bytes = executor_->TakeCodeRead(); bytes != 0) {
+  if (const uint64_t bytes = executor_->engine()->loader().TakeCodeRead(); bytes != 0) {
     const exec_link::Loaded loaded{.code_bytes = bytes};
     TRY(Send(std::as_bytes(std::span{&loaded, 1})));
   }
-  if (!executor_->TakeLoadRequest()) return {};
+  if (!executor_->engine()->loader().TakeRequest()) return {};
   const exec_link::Plain request{exec_link::Kind::kLoadRequest};
   return Send(std::as_bytes(std::span{&request, 1}));
 }

@@ -13,7 +13,9 @@
 #include "base/message.h"
 #include "base/slice_memory.h"
 #include "base/token_bucket.h"
+#include "gpu/exec/card_memory.h"
 #include "gpu/exec/executor.h"
+#include "gpu/exec/host_work.h"
 #include "gpu/exec/memory/area.h"
 
 namespace vgpud::exec {

@@ -36,25 +36,24 @@ class Ring {
     const auto memory = ChannelMemory::Open(area());
     if (!memory) return;
     payload_bytes_ = memory->payload_bytes();
-    core_.emplace(
-        *memory, kQuota,
-        ChannelEngine::Callbacks{.interrupt = [this] { Disturb(); },
-                                 .exclusive = [this] { Disturb(); },
-                                 .unlocked =
-                                     [this](const std::function<void()>& work) {
-                                       Disturb();
-                                       work();
-                                     },
-                                 .make_gpu = [] { return std::make_unique<soft::SoftGpu>(kQuota, soft::BestIsa()); },
-                                 .now_ns =
-                                     [this] {
-                                       Disturb();
-                                       return ++now_;
-                                     },
-                                 .drill = nullptr,
-                                 .progress = [this] { AnswerJob(); },
-                                 .memory = nullptr,
-                                 .context = nullptr});
+    core_.emplace(*memory, kQuota,
+                  ChannelCallbacks{.interrupt = [this] { Disturb(); },
+                                   .exclusive = [this] { Disturb(); },
+                                   .unlocked =
+                                       [this](const std::function<void()>& work) {
+                                         Disturb();
+                                         work();
+                                       },
+                                   .make_gpu = [] { return std::make_unique<soft::SoftGpu>(kQuota, soft::BestIsa()); },
+                                   .now_ns =
+                                       [this] {
+                                         Disturb();
+                                         return ++now_;
+                                       },
+                                   .drill = nullptr,
+                                   .progress = [this] { AnswerJob(); },
+                                   .memory = nullptr,
+                                   .context = nullptr});
   }
   void Run() {
     if (!core_) return;
@@ -220,13 +219,14 @@ class Ring {
     std::atomic<uint32_t> word{0};
     for (int round = 0; round < 40; ++round) {
       const ChannelEngine::Ring ring = core_->ConsumeOne();
+      if (ring == ChannelEngine::Ring::kCopy) core_->copy().Run();
       bool more = ring == ChannelEngine::Ring::kMore || ring == ChannelEngine::Ring::kPart ||
-                  ring == ChannelEngine::Ring::kLink;
+                  ring == ChannelEngine::Ring::kLink || ring == ChannelEngine::Ring::kCopy;
       more |= ServeLedger();
-      if (core_->HasJob()) {
-        ChannelEngine::Job& job = core_->TakeJob();
+      if (core_->loader().HasJob()) {
+        LoadJob& job = core_->loader().Take();
         job_runs_ = true;
-        job.result = core_->RunJob(job);
+        job.result = core_->loader().Run(job);
         job_runs_ = false;
         more = true;
       }

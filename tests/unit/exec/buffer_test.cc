@@ -79,7 +79,7 @@ struct Buffer {
 TEST(Buffer, CopiesBothWaysThroughPieces) {
   ExecRig rig;
   Buffer buffer(64 * kPage);
-  rig.exec->AddBuffer(5, buffer.area.get());
+  rig.exec->engine()->buffers().Add(5, buffer.area.get());
   const uint64_t address = rig.Alloc(64 * kPage);
   std::memset(buffer.view.data(), 1, 64 * kPage);
   buffer.view.data()[kPage] = std::byte{42};  // first byte of the area
@@ -110,7 +110,7 @@ TEST(Buffer, OneThatThereIsNoMemoryToMapIsOutOfMemory) {
   }
   EXPECT_TRUE(area->failed());
   EXPECT_FALSE(area->complete());
-  rig.exec->AddBuffer(5, area.get());
+  rig.exec->engine()->buffers().Add(5, area.get());
   EXPECT_EQ(static_cast<uint32_t>(CuStatus::kOutOfMemory),
             rig.Status(rig.guest.Submit({VGPU_OP_BUF_IN, {address, 5, 0, 16}})));
   EXPECT_EQ(0u, rig.guest.sticky());
@@ -120,8 +120,8 @@ TEST(Buffer, RangesAndIdsAreChecked) {
   ExecRig rig;
   Buffer buffer(2 * kPage);
   Buffer read_only(2 * kPage, false);
-  rig.exec->AddBuffer(5, buffer.area.get());
-  rig.exec->AddBuffer(6, read_only.area.get());
+  rig.exec->engine()->buffers().Add(5, buffer.area.get());
+  rig.exec->engine()->buffers().Add(6, read_only.area.get());
   const uint64_t address = rig.Alloc(2 * kPage);
   rig.Grant();
   const auto status = [&](uint32_t op, uint64_t id, uint64_t offset, uint64_t bytes) {
@@ -153,7 +153,7 @@ TEST(Buffer, ItsAddressIsToldWhereItCanBeReached) {
     ExecRig rig;
     rig.script->shares = c.shares;
     Buffer buffer(2 * kPage, !c.read_only);
-    rig.exec->AddBuffer(5, buffer.area.get());
+    rig.exec->engine()->buffers().Add(5, buffer.area.get());
     const vgpu_cqe done = rig.Done(rig.guest.Submit({VGPU_OP_BUF_ADDRESS, {c.id}}));
     EXPECT_EQ(c.status, done.status) << c.name;
     if (c.status != 0) continue;
@@ -166,8 +166,8 @@ TEST(Buffer, WhatIsSharedStaysSoAcrossAResetAndNotLonger) {
   ExecRig rig;
   rig.Grant();
   Buffer buffer(2 * kPage), other(2 * kPage);
-  rig.exec->AddBuffer(5, buffer.area.get());
-  rig.exec->AddBuffer(6, other.area.get());
+  rig.exec->engine()->buffers().Add(5, buffer.area.get());
+  rig.exec->engine()->buffers().Add(6, other.area.get());
   const uint64_t address = rig.Done(rig.guest.Submit({VGPU_OP_BUF_ADDRESS, {5}})).value[0];
   const auto fill = [&](uint64_t at) { return rig.Status(rig.guest.Submit({VGPU_OP_FILL, {at, 7, 1, 16}})); };
   EXPECT_EQ(0u, fill(address));
@@ -185,19 +185,19 @@ TEST(Buffer, PartsOfTheAddressesAreNumbered) {
   const auto set = [&](uint64_t part) {
     return rig.Status(rig.guest.Submit({VGPU_OP_LIMIT_SET, {VGPU_LIMIT_BUFFER_PART, part}}));
   };
-  EXPECT_EQ(0u, rig.exec->buffer_part());
+  EXPECT_EQ(0u, rig.exec->engine()->buffers().part());
   EXPECT_EQ(0u, set(15));
-  EXPECT_EQ(15u, rig.exec->buffer_part());
+  EXPECT_EQ(15u, rig.exec->engine()->buffers().part());
   EXPECT_EQ(1u, set(16));
   EXPECT_EQ(1u, set(uint64_t{1} << 32));
-  EXPECT_EQ(15u, rig.exec->buffer_part());
+  EXPECT_EQ(15u, rig.exec->engine()->buffers().part());
 }
 
 TEST(Buffer, ManagedVariablesGoOnlyWhereMemoryIsShared) {
   ExecRig rig;
   rig.Grant();
   Buffer buffer(2 * kPage);
-  rig.exec->AddBuffer(5, buffer.area.get());
+  rig.exec->engine()->buffers().Add(5, buffer.area.get());
   const uint64_t address = rig.Done(rig.guest.Submit({VGPU_OP_BUF_ADDRESS, {5}})).value[0];
   const std::string image = "kernel one 1\n";
   uint64_t module = 0;
@@ -220,7 +220,7 @@ TEST(Buffer, ManagedVariablesGoOnlyWhereMemoryIsShared) {
 TEST(Buffer, RemovalWaitsForTheLoaderToLeaveIt) {
   ExecRig rig;
   Buffer buffer(2 * kPage);
-  rig.exec->AddBuffer(5, buffer.area.get());
+  rig.exec->engine()->buffers().Add(5, buffer.area.get());
   const uint64_t address = rig.Done(rig.guest.Submit({VGPU_OP_BUF_ADDRESS, {5}})).value[0];
   const std::string image = "kernel one 1\n";
   const auto load = [&](uint64_t module) {
@@ -248,7 +248,7 @@ TEST(Buffer, RemovalWaitsForTheLoaderToLeaveIt) {
 TEST(Buffer, AModuleWhoseBufferHasGoneIsNotLoaded) {
   ExecRig rig;
   auto buffer = std::make_unique<Buffer>(2 * kPage);
-  rig.exec->AddBuffer(5, buffer->area.get());
+  rig.exec->engine()->buffers().Add(5, buffer->area.get());
   const uint64_t address = rig.Done(rig.guest.Submit({VGPU_OP_BUF_ADDRESS, {5}})).value[0];
   const std::string image = "kernel one 1\n";
   rig.script->on_load = [&] {
@@ -268,7 +268,7 @@ TEST(Buffer, AModuleWhoseBufferHasGoneIsNotLoaded) {
 TEST(Buffer, RemovalFailsQueuedCopiesOnly) {
   ExecRig rig;
   auto buffer = std::make_unique<Buffer>(64 * kPage);
-  rig.exec->AddBuffer(5, buffer->area.get());
+  rig.exec->engine()->buffers().Add(5, buffer->area.get());
   const uint64_t address = rig.Alloc(64 * kPage);
   const uint64_t copy = rig.guest.Submit({VGPU_OP_BUF_IN, {address, 5, 0, 64 * kPage}});
   const uint64_t fill = rig.guest.Submit({VGPU_OP_FILL, {address, 0, 1, 8}});
@@ -290,8 +290,8 @@ TEST(Buffer, CloseForgetsTheChannel) {
   ::mprotect(rig.guest.area().data(), rig.guest.area().size(), PROT_NONE);
   rig.Grant();
   rig.Settle();
-  EXPECT_FALSE(rig.exec->HasWork());
-  EXPECT_FALSE(rig.exec->CompletionsWaiting());
+  EXPECT_FALSE(rig.exec->engine()->HasWork());
+  EXPECT_FALSE(rig.exec->engine()->FlushCompletions());
   EXPECT_TRUE(rig.exec->PrepareSleep());
   EXPECT_EQ(0, rig.script->live_grids);
 }

@@ -142,7 +142,7 @@ TEST(Errors, ResetDropsQueuedWork) {
   EXPECT_EQ(709u, rig.Status(launch));
   EXPECT_FALSE(rig.Pending(sync));
   EXPECT_EQ(2u, rig.guest.Event(5).generation);
-  EXPECT_FALSE(rig.exec->HasWork());
+  EXPECT_FALSE(rig.exec->engine()->HasWork());
 }
 
 TEST(Memory, InfoAndOutOfMemoryFollowTheVfsQuota) {

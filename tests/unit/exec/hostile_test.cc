@@ -99,9 +99,9 @@ TEST(Hostile, WildCompletionHeadOnlyStopsTheGuest) {
   rig.guest.header().cq_head = 0x80000000;
   rig.guest.Submit({VGPU_OP_NOP});
   rig.Settle();
-  EXPECT_TRUE(rig.exec->CompletionsWaiting());
+  EXPECT_TRUE(rig.exec->engine()->FlushCompletions());
   rig.guest.header().cq_head = 0;
-  EXPECT_FALSE(rig.exec->CompletionsWaiting());
+  EXPECT_FALSE(rig.exec->engine()->FlushCompletions());
 }
 
 class Fuzzer {
@@ -203,7 +203,7 @@ TEST(Hostile, HundredThousandRandomEntriesAreAllAnswered) {
   answered = rig.guest.order().size() - 3;
   EXPECT_EQ(wanted, answered) << "of " << sent;
   EXPECT_GT(resets, 100u);
-  EXPECT_FALSE(rig.exec->HasWork());
+  EXPECT_FALSE(rig.exec->engine()->HasWork());
   EXPECT_LE(rig.script->live_grids, 0);
 }
 

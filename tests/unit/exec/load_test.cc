@@ -40,7 +40,7 @@ TEST(ModuleLoads, WaitForLeaveWhileKernelsRun) {
   EXPECT_TRUE(rig.Pending(load));
   EXPECT_EQ(2, rig.loads_asked);
   const uint64_t read_before = rig.code_read;
-  rig.exec->OnLoadReply();
+  rig.exec->engine()->loader().OnReply();
   EXPECT_EQ(0u, rig.Status(load));
   EXPECT_EQ(read_before + kImage.size(), rig.code_read);
 }
@@ -54,7 +54,7 @@ TEST(ModuleLoads, LeaveIsForOneModule) {
 
 TEST(ModuleLoads, LeaveThatNobodyAskedForIsNone) {
   ExecRig rig(0x200000, 0, true);
-  rig.exec->OnLoadReply();
+  rig.exec->engine()->loader().OnReply();
   EXPECT_EQ(0u, rig.Load(1, kImage).status);
   EXPECT_EQ(1, rig.loads_asked);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of operations against the one in vgpu_abi.h, and the form that each asks of an entry.
-#include "gpu/exec/op_table.h"
+#include "gpu/exec/channel/op_table.h"
 
 #include <gtest/gtest.h>
 

@@ -31,10 +31,10 @@ struct StressRig {
         *ChannelMemory::Open(guest.area()), 64 << 20,
         Turn(
             page, slot_page.slots[0], slot_page.clocks[0], [this] { Ring(slot_page); }, MonotonicNs),
-        Executor::Callbacks{.interrupt = [this] { SignalEventFd(call.get()); },
-                            .progress = [this] { SignalEventFd(progress.get()); },
-                            .make_gpu = [this] { return std::make_unique<FakeGpu>(script); },
-                            .now_ns = MonotonicNs});
+        ChannelCallbacks{.interrupt = [this] { SignalEventFd(call.get()); },
+                         .progress = [this] { SignalEventFd(progress.get()); },
+                         .make_gpu = [this] { return std::make_unique<FakeGpu>(script); },
+                         .now_ns = MonotonicNs});
     gpu_thread = std::thread([this] { exec->RunGpuThread(); });
     loader = std::thread([this] { exec->RunLoader(); });
     io_thread = std::thread([this] { Io(); });
@@ -54,13 +54,14 @@ struct StressRig {
     while (!stop) {
       const ChannelEngine::Ring ring = exec->Consume(64);
       bool asked = false;
-      while (const auto delta = exec->TakeVramRequest()) {
-        exec->OnVramReply(*delta, true, 0);
+      while (const auto delta = exec->engine()->vram().TakeRequest()) {
+        exec->engine()->vram().OnReply(*delta, true, 0);
         asked = true;
       }
       if (asked || ring == ChannelEngine::Ring::kMore || ring == ChannelEngine::Ring::kPart) continue;
       if (ring == ChannelEngine::Ring::kEmpty && !exec->PrepareSleep()) continue;
-      WaitReadable({kick.get(), progress.get()}, exec->CompletionsWaiting() ? 1 : -1);
+      const bool completions_wait = exec->engine()->FlushCompletions();
+      WaitReadable({kick.get(), progress.get()}, completions_wait ? 1 : -1);
       if (ring == ChannelEngine::Ring::kEmpty) exec->EndSleep();
     }
   }

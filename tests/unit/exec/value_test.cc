@@ -64,11 +64,11 @@ TEST(Value, AStreamWaitsUntilTheWordIsAsItWants) {
     const uint64_t waits = rig.Wait(c.value, c.bytes, c.condition);
     rig.Settle();
     EXPECT_TRUE(rig.Pending(waits)) << c.name;
-    EXPECT_TRUE(rig.exec->WaitsForValues()) << c.name;
+    EXPECT_TRUE(rig.exec->engine()->WaitsForValues()) << c.name;
     EXPECT_EQ(ExecState::kIdle, rig.state()) << c.name << ": it needs no GPU";
     EXPECT_EQ(0u, rig.Status(rig.Write(c.open, c.bytes))) << c.name;
     EXPECT_EQ(0u, rig.Status(waits)) << c.name;
-    EXPECT_FALSE(rig.exec->WaitsForValues()) << c.name;
+    EXPECT_FALSE(rig.exec->engine()->WaitsForValues()) << c.name;
   }
 }
 
@@ -112,7 +112,7 @@ TEST(Value, WhatCannotBeAWordIsRefused) {
         << row.address << " " << row.value << " " << row.bytes;
   }
   EXPECT_EQ(kInvalidHandle, rig.Status(rig.Wait(0, 4, VGPU_WAIT_EQ, 99)));
-  EXPECT_FALSE(rig.exec->WaitsForValues());
+  EXPECT_FALSE(rig.exec->engine()->WaitsForValues());
   EXPECT_EQ(0u, rig.guest.sticky());
 }
 
@@ -123,7 +123,7 @@ TEST(Value, MemoryThatGoesAwayEndsTheWait) {
   EXPECT_TRUE(rig.Pending(waits));
   EXPECT_EQ(0u, rig.Status(rig.guest.Submit({VGPU_OP_CONTEXT_RESET})));
   EXPECT_NE(0u, rig.Status(waits));
-  EXPECT_FALSE(rig.exec->WaitsForValues());
+  EXPECT_FALSE(rig.exec->engine()->WaitsForValues());
 }
 
 TEST(FunctionNames, EachKernelIsNamedOnce) {

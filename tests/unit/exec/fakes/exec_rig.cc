@@ -20,42 +20,42 @@ ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota, bool asks_before_l
       },
       [this] { return now_ns; });
   exec = std::make_unique<Executor>(*memory, vf_quota, std::move(turn),
-                                    Executor::Callbacks{.interrupt = [this] { ++interrupts; },
-                                                        .progress = [this] { ++progress; },
-                                                        .make_gpu = [this]() -> std::unique_ptr<Gpu> {
-                                                          auto gpu = std::make_unique<FakeGpu>(script);
-                                                          if (!around) return gpu;
-                                                          return around(std::move(gpu));
-                                                        },
-                                                        .now_ns =
-                                                            [this] {
-                                                              if (on_clock) on_clock();
-                                                              return now_ns;
-                                                            },
-                                                        .memory = host.get(),
-                                                        .work = &work,
-                                                        .card = card.get(),
-                                                        .await_room = [this] { await_room(); },
-                                                        .asks_before_loads = asks_before_loads,
-                                                        .linger_ns = linger_ns,
-                                                        .linger_woken_ns = LingerWoken(linger_ns),
-                                                        .linger_most_ns = 4 * linger_ns});
+                                    ChannelCallbacks{.interrupt = [this] { ++interrupts; },
+                                                     .progress = [this] { ++progress; },
+                                                     .make_gpu = [this]() -> std::unique_ptr<Gpu> {
+                                                       auto gpu = std::make_unique<FakeGpu>(script);
+                                                       if (!around) return gpu;
+                                                       return around(std::move(gpu));
+                                                     },
+                                                     .now_ns =
+                                                         [this] {
+                                                           if (on_clock) on_clock();
+                                                           return now_ns;
+                                                         },
+                                                     .memory = host.get(),
+                                                     .work = &work,
+                                                     .card = card.get(),
+                                                     .await_room = [this] { await_room(); },
+                                                     .asks_before_loads = asks_before_loads,
+                                                     .linger_ns = linger_ns,
+                                                     .linger_woken_ns = LingerWoken(linger_ns),
+                                                     .linger_most_ns = 4 * linger_ns});
 }
 
 void ExecRig::Consume() {
   for (;;) {
     ring = exec->Consume(1u << 20);
     bool again = ring == ChannelEngine::Ring::kLink || ring == ChannelEngine::Ring::kPart;
-    code_read += exec->TakeCodeRead();
-    if (exec->TakeLoadRequest()) {
+    code_read += exec->engine()->loader().TakeCodeRead();
+    if (exec->engine()->loader().TakeRequest()) {
       ++loads_asked;
-      if (loads_allowed) exec->OnLoadReply();
+      if (loads_allowed) exec->engine()->loader().OnReply();
       again |= loads_allowed;
     }
-    while (const auto delta = exec->TakeVramRequest()) {
+    while (const auto delta = exec->engine()->vram().TakeRequest()) {
       const bool ok = *delta <= 0 || vf_used + static_cast<uint64_t>(*delta) <= vf_quota;
       if (ok) vf_used += static_cast<uint64_t>(*delta);
-      exec->OnVramReply(*delta, ok, vf_used);
+      exec->engine()->vram().OnReply(*delta, ok, vf_used);
       again |= *delta >= 0;
     }
     while (const auto delta = host->TakeRequest()) {
@@ -71,7 +71,7 @@ void ExecRig::Consume() {
 
 void ExecRig::Settle() {
   Consume();
-  while (exec->HasWork() && granted()) {
+  while (exec->engine()->HasWork() && granted()) {
     exec->TakeTurn(page.grant.load());
     Consume();
   }

@@ -9,7 +9,9 @@
 #include <thread>
 #include <vector>
 
+#include "gpu/exec/card_memory.h"
 #include "gpu/exec/executor.h"
+#include "gpu/exec/host_work.h"
 #include "tests/unit/exec/fakes/fake_gpu.h"
 #include "tests/unit/exec/fakes/test_guest.h"
 

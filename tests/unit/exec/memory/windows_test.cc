@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/sanitizer.h"
-#include "gpu/exec/completions.h"
+#include "gpu/exec/channel/completions.h"
 #include "gpu/exec/memory/area.h"
 #include "gpu/exec/memory/guest_window.h"
 #include "gpu/exec/memory/payload_window.h"

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/exec/op_table.h"
+#include "gpu/exec/channel/op_table.h"
 
 #include <fmt/core.h>
 
+#include <cstring>
 #include <iterator>
 
 namespace vgpud::exec {
+
+void UnlockedCopy::Run() const { std::memcpy(to.data(), from.data(), from.size()); }
 
 std::optional<std::string> CheckForm(const vgpu_sqe& entry) {
   const OpRow* row = FindOp(entry.op);

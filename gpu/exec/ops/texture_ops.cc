@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texture and surface objects: from the guest's bytes to a TextureDesc; what it means is checked by the backend.
+#include "gpu/exec/ops/texture_ops.h"
+
 #include <fmt/core.h>
 
 #include <bit>
 #include <cstring>
-
-#include "gpu/exec/channel_engine.h"
 
 namespace vgpud::exec {
 namespace {
@@ -58,23 +57,23 @@ GpuResult<TextureDesc> ReadTexture(std::span<const std::byte> payload) {
 
 }  // namespace
 
-ChannelEngine::Verdict ChannelEngine::DoTextureCreate(Entry& entry) {
+EntryVerdict TextureOps::Create(RingEntry& entry) {
   const auto desc = ReadTexture(entry.span);
-  if (!desc) return Reject(entry, desc.error());
-  const uint64_t need = gpu_->TextureBytes(*desc);
+  if (!desc) return channel_.Reject(entry, desc.error());
+  const uint64_t need = context_.gpu().TextureBytes(*desc);
   if (need != 0)
-    if (const auto verdict = ReserveVram(entry, need, need)) return *verdict;
-  const auto handle = gpu_->CreateTexture(*desc);
-  if (!handle) return Reject(entry, handle.error());
-  if (need != 0) vram_.Use(need);
-  return Reply(entry, {*handle});
+    if (const auto verdict = vram_.Reserve(entry, need, need)) return *verdict;
+  const auto handle = context_.gpu().CreateTexture(*desc);
+  if (!handle) return channel_.Reject(entry, handle.error());
+  if (need != 0) vram_.share().Use(need);
+  return channel_.Reply(entry, {*handle});
 }
 
-ChannelEngine::Verdict ChannelEngine::DoTextureDestroy(Entry& entry) {
-  const auto done = gpu_->DestroyTexture(entry.sqe.args[0]);
-  if (!done) return Reject(entry, done.error());
-  if (*done != 0) vram_.Return(*done);
-  return Reply(entry);
+EntryVerdict TextureOps::Destroy(RingEntry& entry) {
+  const auto done = context_.gpu().DestroyTexture(entry.sqe.args[0]);
+  if (!done) return channel_.Reject(entry, done.error());
+  if (*done != 0) vram_.share().Return(*done);
+  return channel_.Reply(entry);
 }
 
 }  // namespace vgpud::exec

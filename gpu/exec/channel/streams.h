@@ -14,8 +14,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "gpu/exec/events.h"
-#include "gpu/exec/op.h"
+#include "gpu/exec/channel/events.h"
+#include "gpu/exec/channel/op.h"
 
 namespace vgpud::exec {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/exec/streams.h"
+#include "gpu/exec/channel/streams.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/exec/modules.h"
+#include "gpu/exec/ops/modules.h"
 
 #include <fmt/core.h>
 

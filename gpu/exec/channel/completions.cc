@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/exec/completions.h"
+#include "gpu/exec/channel/completions.h"
 
 namespace vgpud::exec {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "gpu/exec/op_table.h"
+#include "gpu/exec/channel/op_table.h"
 #include "gpu/gpu.h"
 
 namespace vgpud::exec {

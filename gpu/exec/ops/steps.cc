@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the GPU thread does for an operation, in steps of at most 64 KiB or one budget of warp instructions.
+#include "gpu/exec/ops/steps.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <new>
 
 #include "base/checked.h"
-#include "gpu/exec/channel_engine.h"
+#include "gpu/capability/async_work.h"
 #include "gpu/exec/memory/heap.h"
 
 namespace vgpud::exec {
@@ -14,11 +15,11 @@ namespace {
 
 constexpr uint64_t kChunk = 64 * 1024;
 
-ChannelEngine::StepResult Failed(const GpuError& error) {
+StepResult Failed(const GpuError& error) {
   return {.done = true, .status = error.status, .text = error.text, .warp_instructions = 0};
 }
 
-ChannelEngine::StepResult Short(uint64_t bytes) { return {.text = {}, .warp_instructions = 0, .short_of = bytes}; }
+StepResult Short(uint64_t bytes) { return {.text = {}, .warp_instructions = 0, .short_of = bytes}; }
 
 // What making a grid may need beside the one block that there was no room for.
 constexpr uint64_t kRoomForGrid = 256 << 10;
@@ -50,8 +51,7 @@ void LaunchBehind(Gpu& gpu, const Op& op, std::span<Op* const> behind, const Sto
   }
 }
 
-ChannelEngine::StepResult RunGrid(Gpu& gpu, Op& op, std::span<Op* const> behind, const StopWord& stop,
-                                  uint64_t budget) {
+StepResult RunGrid(Gpu& gpu, Op& op, std::span<Op* const> behind, const StopWord& stop, uint64_t budget) {
   if (op.last_chance) gpu.DropCaches();
   if (op.grid == nullptr) {
     try {
@@ -67,7 +67,7 @@ ChannelEngine::StepResult RunGrid(Gpu& gpu, Op& op, std::span<Op* const> behind,
   auto progress = RunWith(*op.grid, stop, budget);
   const uint64_t ran = op.grid->warp_instructions() - before;
   if (!progress) {
-    ChannelEngine::StepResult result = Failed(progress.error());
+    StepResult result = Failed(progress.error());
     result.fault = true;
     result.warp_instructions = ran;
     return result;
@@ -126,10 +126,10 @@ GpuResult<void> CopyChunk(Gpu& gpu, Op& op, uint64_t bytes) {
 
 }  // namespace
 
-ChannelEngine::StepResult ChannelEngine::RunStep(Op& op, const StopWord& stop, uint64_t budget) {
-  if (op.kind == VGPU_OP_LAUNCH) return RunGrid(*gpu_, op, behind_, stop, budget);
+StepResult RunStep(Gpu& gpu, Op& op, std::span<Op* const> behind, const StopWord& stop, uint64_t budget) {
+  if (op.kind == VGPU_OP_LAUNCH) return RunGrid(gpu, op, behind, stop, budget);
   if (op.kind == VGPU_OP_WRITE_VALUE) {
-    const auto written = gpu_->WriteWord(GpuVa{op.args[0]}, WordBytes(op), op.args[1]);
+    const auto written = gpu.WriteWord(GpuVa{op.args[0]}, WordBytes(op), op.args[1]);
     if (!written) return Failed(written.error());
     return {.done = true, .text = {}};
   }
@@ -139,12 +139,12 @@ ChannelEngine::StepResult ChannelEngine::RunStep(Op& op, const StopWord& stop, u
   if (!op.started) {
     op.started = true;
     const uint64_t second = op.kind == VGPU_OP_COPY_DEV ? total : 0;
-    const auto checked = CheckRanges(*gpu_, {{GpuVa{op.args[0]}, total}, {GpuVa{op.args[1]}, second}});
+    const auto checked = CheckRanges(gpu, {{GpuVa{op.args[0]}, total}, {GpuVa{op.args[1]}, second}});
     if (!checked) return Failed(checked.error());
   }
   const uint64_t bytes = std::min(kChunk, total - op.done_bytes);
   if (bytes != 0) {
-    const auto copied = CopyChunk(*gpu_, op, bytes);
+    const auto copied = CopyChunk(gpu, op, bytes);
     if (!copied) return Failed(copied.error());
   }
   op.done_bytes += bytes;
