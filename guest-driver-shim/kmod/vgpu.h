@@ -302,6 +302,7 @@ struct vgpu_news vgpu_ctrl_news(struct vgpu_dev *vgpu, u32 channel);
 /* vgpu_channel.c */
 struct vgpu_channel *vgpu_channel_new(struct vgpu_dev *vgpu);
 int vgpu_channel_prepare(struct vgpu_channel *channel);
+int vgpu_channel_announce(struct vgpu_channel *channel, u32 op, u32 buffer, struct vgpu_mem *mem);
 int vgpu_channel_create(struct vgpu_channel *channel);
 int vgpu_channel_enter(struct vgpu_channel *channel);
 int vgpu_channel_error(struct vgpu_channel *channel);

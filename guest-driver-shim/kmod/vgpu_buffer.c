@@ -64,7 +64,7 @@ int vgpu_buffer_put(struct vgpu_channel *channel, struct vgpu_mem *mem, u32 id)
  */
 int vgpu_buffer_add(struct vgpu_channel *channel, struct vgpu_mem *mem, u32 id)
 {
-	int ret = vgpu_ctrl_announce(channel, VGPU_CTRL_BUFFER_ADD, id, mem);
+	int ret = vgpu_channel_announce(channel, VGPU_CTRL_BUFFER_ADD, id, mem);
 	bool kept = false;
 
 	/* A host that did not answer may have it: it stays as long as the channel's rings do. */

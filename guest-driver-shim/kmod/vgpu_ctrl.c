@@ -15,7 +15,7 @@
 /* What this driver makes use of. */
 #define VGPU_FEATURES_DRIVER \
 	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_EVENT_COUNTS | VGPU_FEATURE_CLIENT_PID | \
-	 VGPU_FEATURE_STATUS | VGPU_FEATURE_BUSY)
+	 VGPU_FEATURE_STATUS | VGPU_FEATURE_BUSY | VGPU_FEATURE_BUSY_BUFFERS)
 /* How old the host's figures may be that programs are told. */
 #define VGPU_STATUS_AGE (HZ / 100)
 #define VGPU_PIECES_BYTES (VGPU_MAX_PIECES * sizeof(struct vgpu_segment))
