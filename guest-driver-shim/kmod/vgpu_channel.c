@@ -4,6 +4,7 @@
 #include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -59,6 +60,7 @@ static void vgpu_channel_free(struct kref *ref)
 	vgpu_user_put(channel->user);
 	put_device(&channel->vgpu->dev);
 	kfree(channel);
+	module_put(THIS_MODULE);
 }
 
 /**
@@ -79,6 +81,7 @@ void vgpu_channel_give_back(struct vgpu_channel *channel)
 	bool had_slot = vgpu_slot_give(channel);
 
 	vgpu_buffers_give_back(channel);
+	channel->area_bytes = 0;
 	if (!had_slot)
 		return;
 	/* Nobody sets it any more. */
@@ -109,6 +112,8 @@ struct vgpu_channel *vgpu_channel_new(struct vgpu_dev *vgpu)
 		return NULL;
 	}
 	kref_init(&channel->ref);
+	/* For longer than the file does: nobody could give back what the host lets go of later. */
+	__module_get(THIS_MODULE);
 	channel->vgpu = vgpu;
 	get_device(&vgpu->dev);
 	channel->mm = current->mm;
@@ -261,9 +266,12 @@ static bool vgpu_channel_is_over(struct vgpu_channel *channel)
 	if (!READ_ONCE(channel->announced) || channel->epoch != vgpu->epoch)
 		return false; /* by its opener, or by who has changed the epoch */
 	if (!channel->destroy_sent) {
-		channel->destroy_sent = true;
 		ret = vgpu_ctrl_command(vgpu, VGPU_CTRL_CHANNEL_DESTROY, channel->index, 0);
-		if (ret && ret != -ENODEV)
+		/* Without an answer the page says what was before. The device is started anew. */
+		if (ret == -ENODEV || ret == -ENXIO)
+			return false;
+		channel->destroy_sent = true;
+		if (ret)
 			dev_warn(&vgpu->dev, "channel %u: the host refused to end it (%d)\n",
 				 channel->index, ret);
 	}

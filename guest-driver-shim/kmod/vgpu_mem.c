@@ -183,12 +183,13 @@ static void vgpu_mem_leave_dma(struct vgpu_mem *mem)
 
 /**
  * vgpu_mems_detach() - the driver is unbound: ends all addresses, and all memory of the DMA API
- * @vgpu: nobody enters any more; without vgpu_dev.direct @binding is held for writing
+ * @vgpu: nobody enters any more
  */
 void vgpu_mems_detach(struct vgpu_dev *vgpu)
 {
 	struct vgpu_mem *mem;
 
+	down_write(&vgpu->binding);
 	spin_lock(&vgpu->mem_lock);
 	while ((mem = list_first_entry_or_null(&vgpu->mems, struct vgpu_mem, link))) {
 		if (vgpu->direct) {
@@ -202,6 +203,7 @@ void vgpu_mems_detach(struct vgpu_dev *vgpu)
 		spin_lock(&vgpu->mem_lock);
 	}
 	spin_unlock(&vgpu->mem_lock);
+	up_write(&vgpu->binding);
 }
 
 /* ---- The end ---- */
