@@ -102,6 +102,8 @@ struct vgpu_slot {
  * @janitor: ends channels, looks whether the host and processes are there, and starts it again
  * @binding: without @direct: read while memory of the DMA API is made, used or freed
  * @parked: in vgpu_parked
+ * @parked_bytes: what was counted for it there
+ * @told: the host has been told addresses of ours; @info is what it said then
  * @ctrl_lock: one command at a time
  * @ctrl: the page that is shared with the host
  * @ctrl_dma: its address
@@ -136,6 +138,8 @@ struct vgpu_dev {
 	struct delayed_work janitor;
 	struct rw_semaphore binding;
 	struct list_head parked;
+	unsigned long parked_bytes;
+	bool told;
 
 	spinlock_t ctrl_lock; /* one command at a time */
 	struct vgpu_ctrl_page *ctrl;
@@ -289,6 +293,7 @@ int vgpu_enter(struct vgpu_dev *vgpu);
 void vgpu_leave(struct vgpu_dev *vgpu);
 int vgpu_ctrl_alloc(struct vgpu_dev *vgpu);
 void vgpu_ctrl_free(struct vgpu_dev *vgpu);
+bool vgpu_ctrl_is_same(struct vgpu_dev *vgpu);
 int vgpu_ctrl_start(struct vgpu_dev *vgpu);
 void vgpu_ctrl_stop(struct vgpu_dev *vgpu);
 int vgpu_ctrl_command(struct vgpu_dev *vgpu, u32 op, u32 channel, u32 buffer);
@@ -302,6 +307,7 @@ struct vgpu_news vgpu_ctrl_news(struct vgpu_dev *vgpu, u32 channel);
 /* vgpu_channel.c */
 struct vgpu_channel *vgpu_channel_new(struct vgpu_dev *vgpu);
 int vgpu_channel_prepare(struct vgpu_channel *channel);
+int vgpu_channel_announce(struct vgpu_channel *channel, u32 op, u32 buffer, struct vgpu_mem *mem);
 int vgpu_channel_create(struct vgpu_channel *channel);
 int vgpu_channel_enter(struct vgpu_channel *channel);
 int vgpu_channel_error(struct vgpu_channel *channel);

@@ -64,7 +64,7 @@ int vgpu_buffer_put(struct vgpu_channel *channel, struct vgpu_mem *mem, u32 id)
  */
 int vgpu_buffer_add(struct vgpu_channel *channel, struct vgpu_mem *mem, u32 id)
 {
-	int ret = vgpu_ctrl_announce(channel, VGPU_CTRL_BUFFER_ADD, id, mem);
+	int ret = vgpu_channel_announce(channel, VGPU_CTRL_BUFFER_ADD, id, mem);
 	bool kept = false;
 
 	/* A host that did not answer may have it: it stays as long as the channel's rings do. */
@@ -83,12 +83,14 @@ int vgpu_buffer_add(struct vgpu_channel *channel, struct vgpu_mem *mem, u32 id)
 	return ret ? ret : -EIO;
 }
 
-static bool vgpu_buffer_acked(struct vgpu_channel *channel)
+/* 1: yes, 0: not yet, or as vgpu_channel_enter() */
+static int vgpu_buffer_acked(struct vgpu_channel *channel)
 {
+	int ret = vgpu_channel_enter(channel);
 	u32 acks;
 
-	if (vgpu_channel_enter(channel))
-		return true;
+	if (ret)
+		return ret;
 	acks = vgpu_ctrl_news(channel->vgpu, channel->index).acks;
 	vgpu_leave(channel->vgpu);
 	return (s32)(acks - channel->removes) >= 0;
@@ -123,12 +125,11 @@ static int vgpu_buffer_revoke(struct vgpu_channel *channel, u32 id)
 	vgpu_leave(channel->vgpu);
 	if (ret)
 		return ret;
-	left = wait_event_freezable_timeout(channel->wait, vgpu_buffer_acked(channel),
+	left = wait_event_freezable_timeout(channel->wait, (ret = vgpu_buffer_acked(channel)),
 					    VGPU_BUFFER_FREE_WAIT);
 	if (left < 0)
 		return left;
-	ret = vgpu_channel_error(channel);
-	return ret || left ? ret : -ETIMEDOUT;
+	return left ? min(ret, 0) : -ETIMEDOUT;
 }
 
 /**

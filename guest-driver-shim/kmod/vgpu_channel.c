@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* One channel: how it begins, and how it ends. */
 #include <linux/capability.h>
-#include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "vgpu.h"
 
+/* The longest time after which a host that has no time is asked again. */
+#define VGPU_BUSY_MS 5120
 /* How long a silent host, or a process that ended before its file was closed, may go unnoticed. */
 #define VGPU_WATCH_EVERY (HZ / 2)
 
@@ -57,6 +60,7 @@ static void vgpu_channel_free(struct kref *ref)
 	vgpu_user_put(channel->user);
 	put_device(&channel->vgpu->dev);
 	kfree(channel);
+	module_put(THIS_MODULE);
 }
 
 /**
@@ -77,6 +81,7 @@ void vgpu_channel_give_back(struct vgpu_channel *channel)
 	bool had_slot = vgpu_slot_give(channel);
 
 	vgpu_buffers_give_back(channel);
+	channel->area_bytes = 0;
 	if (!had_slot)
 		return;
 	/* Nobody sets it any more. */
@@ -107,6 +112,8 @@ struct vgpu_channel *vgpu_channel_new(struct vgpu_dev *vgpu)
 		return NULL;
 	}
 	kref_init(&channel->ref);
+	/* For longer than the file does: nobody could give back what the host lets go of later. */
+	__module_get(THIS_MODULE);
 	channel->vgpu = vgpu;
 	get_device(&vgpu->dev);
 	channel->mm = current->mm;
@@ -171,26 +178,44 @@ static void vgpu_look_soon(struct vgpu_dev *vgpu, unsigned long delay)
 }
 
 /**
+ * vgpu_channel_announce() - vgpu_ctrl_announce() to a host that may have no time for it now
+ * @channel: its channel
+ * @op: as for that
+ * @buffer: as for that
+ * @mem: as for that
+ *
+ * The host is asked again, a little later each time. The caller has been answered, so that only
+ * death interrupts this.
+ *
+ * Return: as vgpu_ctrl_announce(), or -EINTR: as an error of the host.
+ */
+int vgpu_channel_announce(struct vgpu_channel *channel, u32 op, u32 buffer, struct vgpu_mem *mem)
+{
+	unsigned int ms;
+	int ret;
+
+	for (ms = 10;; ms *= 2) {
+		ret = vgpu_ctrl_announce(channel, op, buffer, mem);
+		if (ret != -EBUSY || ms > VGPU_BUSY_MS)
+			return ret;
+		set_current_state(TASK_KILLABLE | TASK_FREEZABLE);
+		schedule_timeout(msecs_to_jiffies(ms));
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+}
+
+/**
  * vgpu_channel_create() - make a channel known to the host
  * @channel: prepared; what the host may have afterwards is @announced, and stays in its slot
- *
- * A host that has no time for it now is asked again, a little later each time.
  *
  * Return: 0 or what the host says.
  */
 int vgpu_channel_create(struct vgpu_channel *channel)
 {
-	unsigned int ms = 10;
-	int ret;
+	int ret = vgpu_channel_announce(channel, VGPU_CTRL_CHANNEL_CREATE, 0,
+					xa_load(&channel->buffers, 0));
 
-	for (;; ms *= 2) {
-		ret = vgpu_ctrl_announce(channel, VGPU_CTRL_CHANNEL_CREATE, 0,
-					 xa_load(&channel->buffers, 0));
-		if (ret != -EBUSY || ms > 5000)
-			break;
-		if (msleep_interruptible(ms))
-			return -ERESTARTSYS;
-	}
 	if (!ret)
 		vgpu_look_soon(channel->vgpu, VGPU_WATCH_EVERY);
 	else if (ret != -ENODEV && ret != -EAGAIN)
@@ -241,9 +266,12 @@ static bool vgpu_channel_is_over(struct vgpu_channel *channel)
 	if (!READ_ONCE(channel->announced) || channel->epoch != vgpu->epoch)
 		return false; /* by its opener, or by who has changed the epoch */
 	if (!channel->destroy_sent) {
-		channel->destroy_sent = true;
 		ret = vgpu_ctrl_command(vgpu, VGPU_CTRL_CHANNEL_DESTROY, channel->index, 0);
-		if (ret && ret != -ENODEV)
+		/* Without an answer the page says what was before. The device is started anew. */
+		if (ret == -ENODEV || ret == -ENXIO)
+			return false;
+		channel->destroy_sent = true;
+		if (ret)
 			dev_warn(&vgpu->dev, "channel %u: the host refused to end it (%d)\n",
 				 channel->index, ret);
 	}

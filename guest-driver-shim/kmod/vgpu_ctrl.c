@@ -15,7 +15,7 @@
 /* What this driver makes use of. */
 #define VGPU_FEATURES_DRIVER \
 	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_EVENT_COUNTS | VGPU_FEATURE_CLIENT_PID | \
-	 VGPU_FEATURE_STATUS | VGPU_FEATURE_BUSY)
+	 VGPU_FEATURE_STATUS | VGPU_FEATURE_BUSY | VGPU_FEATURE_BUSY_BUFFERS)
 /* How old the host's figures may be that programs are told. */
 #define VGPU_STATUS_AGE (HZ / 100)
 #define VGPU_PIECES_BYTES (VGPU_MAX_PIECES * sizeof(struct vgpu_segment))
@@ -171,6 +171,21 @@ static void vgpu_ctrl_read_info(struct vgpu_dev *vgpu)
 }
 
 /**
+ * vgpu_ctrl_is_same() - is this the VF that was started last?
+ * @vgpu: the device. In its sleep it may have become another one, of which nobody knows what the
+ *	first one does
+ *
+ * Return: true: yes, or there was none.
+ */
+bool vgpu_ctrl_is_same(struct vgpu_dev *vgpu)
+{
+	u8 uuid[sizeof(vgpu->info.uuid)];
+
+	memcpy_fromio(uuid, vgpu->bar + VGPU_REG_UUID, sizeof(uuid));
+	return !vgpu->told || !memcmp(uuid, vgpu->info.uuid, sizeof(uuid));
+}
+
+/**
  * vgpu_ctrl_start() - agree with the host on what is spoken, and give it the control page
  * @vgpu: nobody else uses it
  *
@@ -183,6 +198,7 @@ int vgpu_ctrl_start(struct vgpu_dev *vgpu)
 	if (ret)
 		return ret;
 	vgpu_ctrl_read_info(vgpu);
+	vgpu->told = true;
 	vgpu->status_at = jiffies - HZ;
 	memset(vgpu->ctrl, 0, sizeof(*vgpu->ctrl));
 	dma_wmb(); /* before the host looks at it */

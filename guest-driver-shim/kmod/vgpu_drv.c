@@ -11,7 +11,6 @@
 #include <linux/idr.h>
 #include <linux/interrupt.h>
 #include <linux/module.h>
-#include <linux/pm.h>
 #include <linux/slab.h>
 #include <xen/xen.h>
 
@@ -60,50 +59,46 @@ static struct class vgpu_class = {
 
 /* ---- What a device goes on using beyond the binding ---- */
 
-/* Devices that are not bound and have not let go of memory; each holds the module. */
+/* Devices that are not bound and have not let go of memory; their channels hold the module. */
 static LIST_HEAD(vgpu_parked);
 static DEFINE_MUTEX(vgpu_parked_lock);
 static unsigned long vgpu_parked_bytes;
 module_param_named(parked_bytes, vgpu_parked_bytes, ulong, 0444);
 MODULE_PARM_DESC(parked_bytes, "Memory that unbound devices have not let go of (read only)");
 
-static void vgpu_count_parked(void)
-{
-	struct vgpu_dev *vgpu;
-
-	vgpu_parked_bytes = 0;
-	list_for_each_entry(vgpu, &vgpu_parked, parked)
-		vgpu_parked_bytes += vgpu_parked_of(vgpu);
-}
-
 /* Nobody will be there to ask whether it still does. */
 static void vgpu_park(struct vgpu_dev *vgpu)
 {
 	dev_err(&vgpu->dev, "the host goes on using memory: it stays allocated\n");
-	__module_get(THIS_MODULE);
-	get_device(&vgpu->dev);
 	mutex_lock(&vgpu_parked_lock);
+	get_device(&vgpu->dev);
 	list_add(&vgpu->parked, &vgpu_parked);
-	vgpu_count_parked();
+	vgpu->parked_bytes = atomic64_read(&vgpu->bytes);
+	vgpu_parked_bytes += vgpu->parked_bytes;
 	mutex_unlock(&vgpu_parked_lock);
 }
 
-/* The function says that it uses no memory any more. */
+/*
+ * The function says that it uses no memory any more; or another one does in its place, as it is off
+ * the bus: then there is nothing left to end its addresses with.
+ */
 static void vgpu_unpark(struct pci_dev *pdev)
 {
 	struct vgpu_dev *vgpu, *next;
 
 	mutex_lock(&vgpu_parked_lock);
 	list_for_each_entry_safe(vgpu, next, &vgpu_parked, parked) {
-		if (vgpu->pdev != pdev)
+		if (strcmp(pci_name(vgpu->pdev), pci_name(pdev)))
 			continue;
 		list_del(&vgpu->parked);
+		vgpu_parked_bytes -= vgpu->parked_bytes;
+		if (vgpu->pdev == pdev) {
+			vgpu_mems_detach(vgpu);
+			vgpu_ctrl_free(vgpu);
+		}
 		vgpu_slots_give_back(vgpu);
-		vgpu_ctrl_free(vgpu);
 		put_device(&vgpu->dev);
-		module_put(THIS_MODULE);
 	}
-	vgpu_count_parked();
 	mutex_unlock(&vgpu_parked_lock);
 }
 
@@ -122,13 +117,20 @@ static void vgpu_change_state(struct vgpu_dev *vgpu, int state)
 	wake_up_all(&vgpu->ready);
 }
 
+/* Is it there, and still the same? */
+static bool vgpu_is_present(struct vgpu_dev *vgpu)
+{
+	return pci_device_is_present(vgpu->pdev) && vgpu_ctrl_is_same(vgpu);
+}
+
 /*
- * Does the device confirm that it uses no memory? A device that is not there any more can't; what
- * it did last it has done.
+ * Does the device confirm that it uses no memory? Silence is no answer: who does not answer now may
+ * do so again, and has gone on meanwhile.
  */
 static bool vgpu_is_quiet(struct vgpu_dev *vgpu)
 {
-	return !pci_device_is_present(vgpu->pdev) || pci_wait_for_pending_transaction(vgpu->pdev);
+	return !vgpu->told ||
+	       (vgpu_is_present(vgpu) && pci_wait_for_pending_transaction(vgpu->pdev));
 }
 
 static void vgpu_stop(struct vgpu_dev *vgpu)
@@ -151,7 +153,12 @@ static int vgpu_start(struct vgpu_dev *vgpu)
 {
 	int ret;
 
-	if (!vgpu_is_quiet(vgpu)) {
+	if (!vgpu_is_present(vgpu)) {
+		vgpu_change_state(vgpu, VGPU_DEAD);
+		return dev_err_probe(&vgpu->pdev->dev, -ENODEV,
+				     "no answer, or another VF's: reset it, or bind the driver again\n");
+	}
+	if (!pci_wait_for_pending_transaction(vgpu->pdev)) {
 		dev_warn_ratelimited(&vgpu->dev, "the host goes on using memory: waiting for it\n");
 		queue_delayed_work(system_highpri_wq, &vgpu->janitor, HZ / 2);
 		return -EBUSY;
@@ -189,8 +196,7 @@ static void vgpu_hold(struct vgpu_dev *vgpu, int state)
 	mutex_lock(&vgpu->life_lock);
 	vgpu_stop(vgpu);
 	vgpu->held = true;
-	if (state != VGPU_QUIET)
-		vgpu_change_state(vgpu, state);
+	vgpu_change_state(vgpu, state);
 	mutex_unlock(&vgpu->life_lock);
 }
 
@@ -202,8 +208,7 @@ static void vgpu_let_go(struct pci_dev *pdev)
 	if (vgpu->held) {
 		vgpu->held = false;
 		vgpu_change_state(vgpu, VGPU_QUIET);
-		if (vgpu_start(vgpu) == -ENODEV)
-			dev_err(&vgpu->dev, "the device does not answer\n");
+		vgpu_start(vgpu);
 	}
 	mutex_unlock(&vgpu->life_lock);
 }
@@ -259,7 +264,7 @@ static void vgpu_shutdown(struct pci_dev *pdev)
 	unsigned long end = jiffies + VGPU_SHUTDOWN_WAIT;
 
 	vgpu_hold(vgpu, VGPU_DEAD);
-	while (!vgpu_is_quiet(vgpu) && time_before(jiffies, end))
+	while (vgpu_is_present(vgpu) && !vgpu_is_quiet(vgpu) && time_before(jiffies, end))
 		;
 	if (!vgpu_is_quiet(vgpu))
 		dev_emerg(&vgpu->dev, "the host goes on using memory\n");
@@ -375,13 +380,8 @@ static void vgpu_unbind(struct vgpu_dev *vgpu)
 	mutex_unlock(&vgpu->life_lock);
 	/* Queued inside vgpu_enter(), by the interrupt, or by itself: none is any more. */
 	cancel_delayed_work_sync(&vgpu->janitor);
-	if (vgpu->direct) {
+	if (vgpu->direct || quiet)
 		vgpu_mems_detach(vgpu);
-	} else if (quiet) {
-		down_write(&vgpu->binding);
-		vgpu_mems_detach(vgpu);
-		up_write(&vgpu->binding);
-	}
 	if (!quiet) {
 		vgpu_park(vgpu);
 		return;

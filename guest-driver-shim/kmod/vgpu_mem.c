@@ -183,12 +183,13 @@ static void vgpu_mem_leave_dma(struct vgpu_mem *mem)
 
 /**
  * vgpu_mems_detach() - the driver is unbound: ends all addresses, and all memory of the DMA API
- * @vgpu: nobody enters any more; without vgpu_dev.direct @binding is held for writing
+ * @vgpu: nobody enters any more
  */
 void vgpu_mems_detach(struct vgpu_dev *vgpu)
 {
 	struct vgpu_mem *mem;
 
+	down_write(&vgpu->binding);
 	spin_lock(&vgpu->mem_lock);
 	while ((mem = list_first_entry_or_null(&vgpu->mems, struct vgpu_mem, link))) {
 		if (vgpu->direct) {
@@ -202,6 +203,7 @@ void vgpu_mems_detach(struct vgpu_dev *vgpu)
 		spin_lock(&vgpu->mem_lock);
 	}
 	spin_unlock(&vgpu->mem_lock);
+	up_write(&vgpu->binding);
 }
 
 /* ---- The end ---- */
@@ -211,7 +213,8 @@ static void vgpu_mem_free_pages(struct vgpu_mem *mem)
 	unsigned long i;
 
 	if (mem->owner) {
-		unpin_user_pages_dirty_lock(mem->pages, mem->page_count, true);
+		/* Without pieces the device has never had them. */
+		unpin_user_pages_dirty_lock(mem->pages, mem->page_count, mem->sgt.sgl);
 		atomic64_sub(mem->page_count, &mem->owner->pinned_vm);
 		mmdrop(mem->owner);
 		return;
@@ -312,14 +315,26 @@ static int vgpu_mem_fill(struct vgpu_mem *mem)
 	return 0;
 }
 
+/*
+ * Is the page memory and nothing else? One of a file on a disk is written back behind the device's
+ * back, and whoever serves its file system may keep it locked for as long as he likes: then nobody
+ * could give it back.
+ */
+static bool vgpu_mem_may_pin(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	return folio_test_anon(folio) || folio_test_swapbacked(folio) || folio_test_hugetlb(folio);
+}
+
 static int vgpu_mem_pin(struct vgpu_mem *mem, u64 address)
 {
 	unsigned long pages = mem->bytes >> PAGE_SHIFT;
-	int got, ret;
+	int got, i, ret;
 
 	mem->owner = current->mm;
 	mmgrab(mem->owner);
-	for (; mem->page_count < pages; mem->page_count += got) {
+	while (mem->page_count < pages) {
 		ret = vgpu_mem_interrupted(mem);
 		if (ret)
 			return ret;
@@ -330,6 +345,10 @@ static int vgpu_mem_pin(struct vgpu_mem *mem, u64 address)
 		if (got <= 0)
 			return got ? got : -EFAULT;
 		atomic64_add(got, &mem->owner->pinned_vm);
+		mem->page_count += got;
+		for (i = 1; i <= got; i++)
+			if (!vgpu_mem_may_pin(mem->pages[mem->page_count - i]))
+				return -EFAULT;
 	}
 	return 0;
 }

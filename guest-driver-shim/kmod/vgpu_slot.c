@@ -216,19 +216,23 @@ void vgpu_slots_lose(struct vgpu_dev *vgpu)
 	unsigned long flags;
 	unsigned int i;
 
-	spin_lock_irqsave(&vgpu->slot_lock, flags);
 	for (i = 0; i < VGPU_MAX_CHANNELS; i++) {
+		spin_lock_irqsave(&vgpu->slot_lock, flags);
 		channel = vgpu->slots[i].channel;
-		if (!channel)
-			continue;
-		area = xa_load(&channel->buffers, 0);
-		header = kmap_local_page(area->pages[0]);
-		WRITE_ONCE(header->state, cpu_to_le32(VGPU_CHANNEL_LOST));
-		kunmap_local(header);
-		atomic_inc(&channel->wakes);
-		wake_up_all(&channel->wait);
+		if (channel) {
+			kref_get(&channel->ref);
+			area = xa_load(&channel->buffers, 0);
+			header = kmap_local_page(area->pages[0]);
+			WRITE_ONCE(header->state, cpu_to_le32(VGPU_CHANNEL_LOST));
+			kunmap_local(header);
+			atomic_inc(&channel->wakes);
+		}
+		spin_unlock_irqrestore(&vgpu->slot_lock, flags);
+		if (channel) {
+			wake_up_all(&channel->wait);
+			vgpu_channel_put(channel);
+		}
 	}
-	spin_unlock_irqrestore(&vgpu->slot_lock, flags);
 }
 
 static bool vgpu_slot_give_back(struct vgpu_channel *channel)

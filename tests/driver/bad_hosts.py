@@ -208,6 +208,59 @@ def answers_too_late(bed):
     bed.tap("basic")
 
 
+def unanswered_end(bed):
+    """The host does not answer the command that ends a channel; what the control page says of the channel was so before, perhaps."""
+    pinned = lambda: int(bed.shell("cat /sys/class/vgpu/vgpu0/pinned_bytes"))
+    held = bed.program("hold_channel", str(60 * bed.patience))
+    held.wait_for_line("holding", 60 * bed.patience)
+    bed.between.lie(registers={host.REG_CTRL_SEQ: _NONE}, page=host.words(host.CHANNEL_STATE_AT, 0),
+                    config={host.CONFIG_DEVICE_STATUS: host.TRANSACTIONS_PENDING})
+    held.stop()
+    _until(bed, "quiet")
+    harness.check(pinned() >= 4 << 20, f"the host may have the program's memory still: {pinned()}")
+    bed.between.truth()
+    _until(bed, "running")
+    harness.check(pinned() == 0, f"it is back when the device says so: {pinned()}")
+    bed.tap("basic")
+
+
+def silence_is_no_answer(bed):
+    """The function answers nothing, not even who it is, while the driver is unbound, as when its server stands still for a while: its executors go on,
+    and so what they have is not given back before a function says there that it is done."""
+    address = bed.pci_address()
+    held = bed.program("hold_channel", str(60 * bed.patience))
+    held.wait_for_line("holding", 60 * bed.patience)
+    bed.between.lie(registers={at: _NONE for at in range(0, 0x200, 4)}, config={at: 0xFF for at in range(256)})
+    bed.shell(f"echo {address} > /sys/bus/pci/drivers/vgpu/unbind", timeout=60)
+    held.passes(60 * bed.patience)
+    harness.check(_parked(bed) >= 4 << 20, f"the memory of a program that has ended: {_parked(bed)}")
+    bed.between.truth()
+    # Found anew it is another function for the kernel, at the same address.
+    bed.shell(f"echo 1 > /sys/bus/pci/devices/{address}/remove; echo 1 > /sys/bus/pci/rescan", timeout=60)
+    _until(bed, "running")
+    harness.check(_parked(bed) == 0, f"it is back when a function says so: {_parked(bed)}")
+    bed.open_device()
+    bed.tap("basic")
+
+
+def another_vf(bed):
+    """After a reset another VF answers, as it may after the sleep of a machine: it can't say what the first one does."""
+    address = bed.pci_address()
+    attribute = lambda name: bed.shell(f"cat /sys/class/vgpu/vgpu0/{name}").strip()
+    held = bed.program("hold_channel", str(60 * bed.patience))
+    held.wait_for_line("holding", 60 * bed.patience)
+    bed.between.lie(registers={host.REG_UUID: 0x12345678})
+    bed.shell(f"echo 1 > /sys/bus/pci/devices/{address}/reset", timeout=60)
+    held.passes(60 * bed.patience)
+    harness.check(attribute("state") == "dead", f"it is not used: {attribute('state')}")
+    harness.check(int(attribute("pinned_bytes")) >= 4 << 20, f"nor does it speak for the first one: {attribute('pinned_bytes')}")
+    bed.between.truth()
+    bed.shell(f"echo 1 > /sys/bus/pci/devices/{address}/reset", timeout=60)
+    _until(bed, "running")
+    harness.check(attribute("pinned_bytes") == "0", "the memory is back when the first one says so")
+    bed.tap("basic")
+
+
 def keeps_control_page(bed):
     """The driver is unbound while the device says that it uses memory: the control page stays allocated. (What is freed is zeroed in this guest.)"""
     address = bed.pci_address()
@@ -238,6 +291,11 @@ def _falls_silent(bed, end):
         program.passes(60 * bed.patience)
         print(f"    # it ended {time.monotonic() - began:.1f} s after its VF", flush=True)
     bed.shell("for i in $(seq 300); do grep -qx dead /sys/class/vgpu/vgpu0/state && exit 0; sleep 0.1; done; exit 1")
+    _replace_vf(bed)
+    harness.check(_parked(bed) == 0, f"the next VF says that nothing uses memory: {_parked(bed)}")
+
+
+def _replace_vf(bed):
     life_cycle.take_out(bed)
     if "vf0" in bed.vgpud.names():
         bed.vgpud.destroy("vf0")
@@ -256,7 +314,8 @@ def killed_host(bed):
 
 
 def dead_host(bed):
-    """vgpud-vf is killed: opens fail at once and keep nothing, programs are told, and root gets rid of the device."""
+    """vgpud-vf is killed: opens fail at once and keep nothing, programs are told, and root gets rid of the device. What it had comes back when there is
+    another one in its place."""
     held = bed.program("hold_channel", str(60 * bed.patience))
     held.wait_for_line("holding", 60 * bed.patience)
     quiet = bed.program("hold_channel", "600")
@@ -268,7 +327,11 @@ def dead_host(bed):
     quiet.stop()
     address = bed.pci_address()
     bed.shell(f"echo 1 > /sys/bus/pci/devices/{address}/remove", timeout=60)
-    bed.shell("rmmod vgpu", timeout=60)
+    harness.check(_parked(bed) >= 8 << 20, f"nobody has said that its executors are gone: {_parked(bed)}")
+    harness.check("rmmod" in bed.shell("rmmod vgpu 2>&1", check=False), "the module stays for as long")
+    _replace_vf(bed)
+    harness.check(_parked(bed) == 0, f"the next VF has said it: {_parked(bed)}")
+    life_cycle.unload(bed)
     after = _available(bed)
     harness.check(after >= before - 2048, f"what the dead host held is back: {before} KiB before, {after} KiB after")
 
@@ -277,5 +340,5 @@ def _available(bed):
     return int(bed.shell("awk '/MemAvailable/ { print $2 }' /proc/meminfo"))
 
 
-LYING = (watch, goes_on_using_memory, answers_too_late, keeps_control_page, lies, lies_at_probe, first_host, interrupt_storm, one_interrupt)
+LYING = (watch, goes_on_using_memory, answers_too_late, unanswered_end, silence_is_no_answer, another_vf, keeps_control_page, lies, lies_at_probe, first_host, interrupt_storm, one_interrupt)
 DEAD = (destroyed_host, killed_host, dead_host)

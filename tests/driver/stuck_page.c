@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An ioctl whose argument lies in a page that never arrives: a file of a FUSE server of the user's own, which does not answer.
- * Prints "stuck" when the ioctl waits for it, and stays so until it is killed; its server is a process of its own, so that
- * killing both ends the wait.
+ * A page that never arrives, or is locked for ever: of a file of a FUSE server of the user's own, which does not answer.
+ * Prints "stuck" when that is so, and stays until it is killed; its server is a process of its own, so that killing both ends the
+ * wait.
  *
- * usage: stuck_page in | out     in: the page is read (BUFFER_FREE); out: it is written (INFO)
+ * usage: stuck_page in | out | pin     in: an ioctl reads its argument there (BUFFER_FREE); out: it writes its answer there
+ *                                      (INFO); pin: a buffer is made of the page, then the kernel writes it back
  */
 #include "device.h"
 
@@ -15,6 +16,7 @@
 
 #define FILE_PATH "/tmp/stuck_page_file"
 #define BUFFER_BYTES (1u << 17)
+#define ANSWER_BYTES (2 * PAGE)
 
 static void write_file(const char *path, const char *text)
 {
@@ -55,13 +57,15 @@ static int mount_file(void)
 	return fuse;
 }
 
+static bool reads_work;
+
 /* Length of the answer to a request, 0 for none. */
 static uint32_t answer(const struct fuse_in_header *in, char *out)
 {
 	struct fuse_out_header *header = (void *)out;
 	void *body = header + 1;
 
-	memset(out, 0, 512);
+	memset(out, 0, ANSWER_BYTES);
 	header->unique = in->unique;
 	header->len = sizeof(*header);
 	switch (in->opcode) {
@@ -79,6 +83,13 @@ static uint32_t answer(const struct fuse_in_header *in, char *out)
 		header->len += sizeof(struct fuse_open_out);
 		break;
 	case FUSE_READ:
+		if (!reads_work) {
+			puts("stuck");
+			return 0;
+		}
+		header->len += PAGE; /* of zeroes */
+		break;
+	case FUSE_WRITE:
 		puts("stuck");
 		return 0;
 	case FUSE_FORGET:
@@ -92,7 +103,7 @@ static uint32_t answer(const struct fuse_in_header *in, char *out)
 
 static void serve(int fuse)
 {
-	static char in[BUFFER_BYTES], out[512];
+	static char in[BUFFER_BYTES], out[ANSWER_BYTES];
 
 	for (;;) {
 		ssize_t n = read(fuse, in, sizeof(in));
@@ -104,6 +115,34 @@ static void serve(int fuse)
 		if (length && write(fuse, out, length) < 0)
 			exit(1);
 	}
+}
+
+/* The kernel writes the page back, and keeps it locked until the server has said that it is written. */
+static void have_it_written(int fuse)
+{
+	struct {
+		struct fuse_out_header header;
+		struct fuse_notify_inval_inode_out range;
+	} notice = {
+		.header = { .len = sizeof(notice), .error = FUSE_NOTIFY_INVAL_INODE },
+		.range = { .ino = 1, .len = PAGE },
+	};
+
+	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(write(fuse, &notice, sizeof(notice)) < 0);
+	}
+}
+
+static void pin(int fd, void *page, int fuse)
+{
+	struct vgpu_ioc_buffer buffer = { .address = (uintptr_t)page, .bytes = PAGE };
+
+	*(volatile char *)page = 1;
+	printf("a buffer of a page of a file: %s\n", ioctl(fd, VGPU_IOC_BUFFER_PIN, &buffer) ? strerror(errno) : "made");
+	have_it_written(fuse);
+	for (;;)
+		pause();
 }
 
 int main(int argc, char **argv)
@@ -118,19 +157,22 @@ int main(int argc, char **argv)
 	fd = device_open_or_bail();
 	enter_namespaces();
 	fuse = mount_file();
+	reads_work = argc > 1 && !strcmp(argv[1], "pin");
 	server = fork();
 	if (server == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(fd);
 		serve(fuse);
 	}
-	close(fuse);
 	file = open(FILE_PATH, O_RDWR);
 	if (fstat(file, &stat)) /* asks the server how long the file is */
 		tap_bail("%s: %s", FILE_PATH, strerror(errno));
 	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	if (page == MAP_FAILED)
 		tap_bail("map %s: %s", FILE_PATH, strerror(errno));
+	if (reads_work)
+		pin(fd, page, fuse);
+	close(fuse);
 	ioctl(fd, out ? VGPU_IOC_INFO : VGPU_IOC_BUFFER_FREE, page);
 	puts("the ioctl returned");
 	return 1;

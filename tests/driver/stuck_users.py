@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program whose ioctl waits for a page that never comes does not stop an administrator, nor other devices."""
+"""A program whose ioctl waits for a page that never comes, or that has one which stays locked, does not stop an administrator, nor other devices."""
 import contextlib
 
 # A task that waits for its own FUSE server may be reported: it does so by its own will.
@@ -44,6 +44,20 @@ def unbind_while_writing(bed):
     _unbind(bed, "out")
 
 
+def unbind_while_locked(bed):
+    """unbind, while a page is locked of which a program has tried to make a buffer: what the driver had pinned it could not give back."""
+    address = bed.pci_address()
+    with _stuck(bed, "pin"):
+        try:
+            _bounded(bed, f"echo {address} > /sys/bus/pci/drivers/vgpu/unbind", "unbind")
+        finally:
+            # Who waits for the server of a file can't be killed.
+            bed.shell("mkdir -p /tmp/fuse; mount -t fusectl none /tmp/fuse; for end in /tmp/fuse/*/abort; do echo 1 > $end; done; umount /tmp/fuse")
+    bed.shell(f"echo {address} > /sys/bus/pci/drivers/vgpu/bind", timeout=30)
+    bed.open_device()
+    bed.tap("basic")
+
+
 def reset_while_reading(bed):
     """A reset, while an argument is read."""
     address = bed.pci_address()
@@ -63,6 +77,6 @@ def other_devices(bed):
     bed.tap("basic")
 
 
-TESTS = (reset_while_reading, other_devices, unbind_while_reading, unbind_while_writing)
+TESTS = (reset_while_reading, other_devices, unbind_while_reading, unbind_while_writing, unbind_while_locked)
 for _test in TESTS:
     _test.allowed = _OWN_WILL

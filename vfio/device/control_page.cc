@@ -163,10 +163,14 @@ Result<Area> ControlPage::ReadSegments(const vgpu_ctrl_cmd& command) const {
   return area;
 }
 
+Result<void> ControlPage::CheckBudget(uint64_t feature, GuardedEvent event) {
+  if ((driver_features_ & feature) == 0 || !guard_.Refuses(event, Now())) return {};
+  return Fail(std::errc::device_or_resource_busy,
+              fmt::format("more than {} {} a second", guard_.budget(event), kEventNames[static_cast<size_t>(event)]));
+}
+
 Result<void> ControlPage::ChannelCreate(const vgpu_ctrl_cmd& command) {
-  if ((driver_features_ & VGPU_FEATURE_BUSY) != 0 && guard_.Refuses(GuardedEvent::kOpen, Now()))
-    return Fail(std::errc::device_or_resource_busy,
-                fmt::format("CHANNEL_CREATE: more than {} a second", guard_.budget(GuardedEvent::kOpen)));
+  TRY(CheckBudget(VGPU_FEATURE_BUSY, GuardedEvent::kOpen));
   Area area = TRY(ReadSegments(command));
   if (area.bytes < VGPU_CHANNEL_MIN_BYTES)
     return Fail(std::errc::invalid_argument,
@@ -206,6 +210,7 @@ Result<void> ControlPage::ChannelDestroy(const vgpu_ctrl_cmd& command) {
 }
 
 Result<void> ControlPage::BufferAdd(const vgpu_ctrl_cmd& command) {
+  TRY(CheckBudget(VGPU_FEATURE_BUSY_BUFFERS, GuardedEvent::kCommand));
   return channels_.AddBuffer(command.channel, this, command.buffer, TRY(ReadSegments(command)));
 }
 

@@ -47,6 +47,8 @@ class ControlPage : public ChannelOwner {
   struct CommandSpec;
   static const CommandSpec kCommands[];
 
+  // EBUSY: the budget of `event` is used up, and the driver, which uses `feature`, asks again.
+  [[nodiscard]] Result<void> CheckBudget(uint64_t feature, GuardedEvent event);
   // Reads the command's segment list and finds the memory behind it.
   [[nodiscard]] Result<void> ReadSegmentPages(Iova page, std::span<vgpu_segment> out, size_t per_page) const;
   [[nodiscard]] Result<Area> ReadSegments(const vgpu_ctrl_cmd& command) const;

@@ -79,6 +79,7 @@
 #define VGPU_FEATURE_STATUS (1ull << 5)        /* VGPU_CTRL_STATUS, vgpu_status.h */
 #define VGPU_FEATURE_BUSY (1ull << 6)          /* CHANNEL_CREATE answers EBUSY when there were too many of late: ask again
                                                 * later. Without it the answer is late, and the guest's processor waits */
+#define VGPU_FEATURE_BUSY_BUFFERS (1ull << 7)  /* the same of BUFFER_ADD */
 #define VGPU_FEATURE_STREAM_QUERY (1ull << 16) /* executors know STREAM_QUERY */
 #define VGPU_FEATURE_CLUSTERS (1ull << 17)     /* executors know vgpu_launch.cluster, vgpu_function_info.cluster */
 #define VGPU_FEATURE_SHARED_BUFFERS (1ull << 18) /* BUF_ADDRESS, VGPU_LIMIT_BUFFER_PART, managed variables of MODULE_LOAD */
@@ -88,9 +89,9 @@
 #define VGPU_FEATURE_CLIENT_MEMORY (1ull << 22) /* a channel socket's: VGPU_SOCK_BUFFER_IMPORT works */
 #define VGPU_FEATURES_ALL \
 	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_TEXTURES | VGPU_FEATURE_SEGMENT_PAGES | VGPU_FEATURE_EVENT_COUNTS | \
-	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STATUS | VGPU_FEATURE_BUSY | VGPU_FEATURE_STREAM_QUERY | VGPU_FEATURE_CLUSTERS | \
-	 VGPU_FEATURE_SHARED_BUFFERS | VGPU_FEATURE_STREAM_VALUES | VGPU_FEATURE_FUNCTION_NAMES | \
-	 VGPU_FEATURE_MAPPED_MEMORY)
+	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STATUS | VGPU_FEATURE_BUSY | VGPU_FEATURE_BUSY_BUFFERS | \
+	 VGPU_FEATURE_STREAM_QUERY | VGPU_FEATURE_CLUSTERS | VGPU_FEATURE_SHARED_BUFFERS | VGPU_FEATURE_STREAM_VALUES | \
+	 VGPU_FEATURE_FUNCTION_NAMES | VGPU_FEATURE_MAPPED_MEMORY)
 /* These bits are between the guest's driver and vgpud-vf. Programs learn of all others, whatever the driver knows. */
 #define VGPU_FEATURES_TRANSPORT 0xfffdull
 

@@ -432,6 +432,19 @@ TEST_F(ControlPageTest, RefusesOpensBeyondTheBudgetToDriversThatAskAgain) {
   EXPECT_EQ(0, open()) << "an older driver would fail the program; it is answered late instead";
 }
 
+TEST_F(ControlPageTest, RefusesBuffersBeyondTheBudgetOfCommandsToDriversThatAskAgain) {
+  SetControlPage();
+  const auto executor = OpenWithExecutor(0);
+  const std::vector<vgpu_segment> page = {{kRamBase + 0x800000, 4096}};
+  EXPECT_FALSE(guard.Refuses(GuardedEvent::kCommand, Now())) << "from now on the time counts";
+  guard.Count(GuardedEvent::kCommand, 1'000'000'000);
+  WriteRegister(VGPU_REG_DRIVER_FEATURES_LO, VGPU_FEATURE_BUSY);
+  EXPECT_EQ(0, Command(VGPU_CTRL_BUFFER_ADD, 0, 1, page)) << "an older driver would fail the program";
+  WriteRegister(VGPU_REG_DRIVER_FEATURES_LO, VGPU_FEATURE_BUSY_BUFFERS);
+  EXPECT_EQ(-EBUSY, Command(VGPU_CTRL_BUFFER_ADD, 0, 2, page));
+  EXPECT_EQ(0, Command(VGPU_CTRL_BUFFER_REMOVE, 0, 1)) << "what gives back is never refused";
+}
+
 TEST_F(ControlPageTest, ResetByTheHostReportsChannelsAsLost) {
   SetControlPage();
   const auto executor = OpenWithExecutor(3);
