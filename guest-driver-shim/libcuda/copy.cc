@@ -63,6 +63,11 @@ CUresult CaptureCopy(const Place& place, const InCapture& capture, int to_type, 
   return capture.Add(place.current, CU_GRAPH_NODE_TYPE_MEMCPY, {std::move(submit), told});
 }
 CUdeviceptr AddressOf(const void* host) { return reinterpret_cast<CUdeviceptr>(host); }
+// Bytes in the payload area keep back those of all streams that come behind them. So what may wait for long is waited
+// for before it has any.
+CUresult ReachTurn(const Place& place) {
+  return place.current.channel->AnyHeld() ? SyncStream(place.current, place.stream) : CUDA_SUCCESS;
+}
 void* Pointer(CUdeviceptr host) { return reinterpret_cast<void*>(host); }
 
 CUresult PinnedCopy(const Place& place, uint32_t op, CUdeviceptr device_address, const PinnedSpan& host, uint64_t bytes,
@@ -97,6 +102,8 @@ CUresult ToDevice(const Place& place, CUdeviceptr to, const void* from, uint64_t
   // What goes beyond an allocation is told before the other side is touched.
   if (!known && IsDeviceRange(place.current.device, to, 1)) return CUDA_ERROR_INVALID_VALUE;
   if (EndsNowhere(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes > kStagedBytes)
+    if (const CUresult error = ReachTurn(place)) return error;
   const uint64_t piece = std::min(kPiece, place.current.channel->max_span());
   for (uint64_t at = 0; at < bytes; at += piece) {
     const uint64_t n = std::min(piece, bytes - at);
@@ -134,6 +141,7 @@ CUresult FromDevice(const Place& place, void* to, CUdeviceptr from, uint64_t byt
   const bool known = IsDeviceRange(place.current.device, from, bytes);
   if (!known && IsDeviceRange(place.current.device, from, 1)) return CUDA_ERROR_INVALID_VALUE;
   if (EndsNowhere(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult error = ReachTurn(place)) return error;
   const uint64_t piece = std::min(kPiece, place.current.channel->max_span());
   for (uint64_t at = 0; at < bytes; at += piece) {
     const uint64_t n = std::min(piece, bytes - at);

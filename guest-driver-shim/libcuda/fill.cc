@@ -54,7 +54,8 @@ CUresult SetLater(DefaultStream m, CUdeviceptr to, Value value, size_t count, CU
 }
 template <uint32_t kElement, class Value>
 CUresult SetRows(DefaultStream m, CUdeviceptr to, size_t pitch, Value value, size_t width, size_t height, CUstream s) {
-  if (height > 1 && (pitch < width * kElement || pitch % kElement != 0)) return CUDA_ERROR_INVALID_VALUE;
+  const bool any = width != 0 && height != 0;
+  if (any && height > 1 && (pitch < width * kElement || pitch % kElement != 0)) return CUDA_ERROR_INVALID_VALUE;
   return Fill(m, {to, pitch, value, kElement, width, height}, s);
 }
 
@@ -74,14 +75,16 @@ namespace vgpud::cuda {
 
 CUresult FillRows(const Current& current, uint32_t stream, const CUDA_MEMSET_NODE_PARAMS_st& fill) {
   const bool size_ok = fill.elementSize == 1 || fill.elementSize == 2 || fill.elementSize == 4;
-  if (!size_ok || (fill.height > 1 && fill.pitch < fill.width * fill.elementSize)) return CUDA_ERROR_INVALID_VALUE;
+  const bool any = fill.width != 0 && fill.height != 0;
+  if (!size_ok || (any && fill.height > 1 && fill.pitch < fill.width * fill.elementSize))
+    return CUDA_ERROR_INVALID_VALUE;
   if (const InCapture capture = Capturing(current, stream)) {
-    if (capture.error() != CUDA_SUCCESS || fill.width == 0 || fill.height == 0) return capture.error();
+    if (capture.error() != CUDA_SUCCESS || !any) return capture.error();
     return CheckFill(fill.dst, fill.elementSize, fill.width)
                ? capture.Add(current, CU_GRAPH_NODE_TYPE_MEMSET, FillWork(fill))
                : CUDA_ERROR_INVALID_VALUE;
   }
-  for (size_t row = 0; row < fill.height; ++row) {
+  for (size_t row = 0; any && row < fill.height; ++row) {
     const CUresult error =
         FillOn(current, stream, fill.dst + row * fill.pitch, fill.value, fill.elementSize, fill.width);
     if (error != CUDA_SUCCESS) return error;

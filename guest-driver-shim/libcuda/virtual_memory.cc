@@ -179,6 +179,7 @@ CUresult Create(unsigned long long* handle, uint64_t bytes, const CUmemAllocatio
   CUresult error = Call(device, VGPU_OP_MEM_CREATE, {bytes}, &number);
   if (error == CUDA_ERROR_OUT_OF_MEMORY) {
     TrimPools(device);
+    device->channel->FreeDeferred();
     error = Call(device, VGPU_OP_MEM_CREATE, {bytes}, &number);
   }
   if (error != CUDA_SUCCESS) return error;

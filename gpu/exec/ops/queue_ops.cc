@@ -10,8 +10,10 @@
 namespace vgpud::exec {
 namespace {
 
-// A COPY_IN up to this long is copied out of the payload at once, so that its span does not wait for the stream.
+// A COPY_IN up to this long is copied out of the payload at once, so that its span, and all that come behind it, do not
+// wait for the stream: a longer one only where there is something to wait for.
 constexpr size_t kSmallCopy = 4096;
+constexpr size_t kLongestOwn = 64 << 10;
 constexpr uint32_t kMaxParamBytes = 32764;  // CUDA C++ programming guide, "Function parameters"
 
 std::vector<std::byte> CopyOf(std::span<const std::byte> bytes) { return {bytes.begin(), bytes.end()}; }
@@ -51,7 +53,7 @@ EntryVerdict QueueOps::QueryStream(RingEntry& entry) {
 
 EntryVerdict QueueOps::CopyIn(RingEntry& entry) {
   auto op = MakeOp(entry.sqe);
-  const bool small = entry.span.size() <= kSmallCopy;
+  const bool small = entry.span.size() <= (work_.streams().queued() == 0 ? kSmallCopy : kLongestOwn);
   if (small) op->own = CopyOf(entry.span);
   return work_.Queue(entry, std::move(op), !small);
 }

@@ -2,6 +2,7 @@
 #include "guest-driver-shim/libcuda/channel/channel.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -16,8 +17,6 @@ namespace {
 // The device raises no interrupt when it merely consumes: waiting for space looks again this often.
 constexpr int kSpaceRecheckMs = 1;
 constexpr int kRecheckMs = 1000;
-// One posted entry in so many asks for a completion.
-constexpr uint32_t kPostedPerCompletion = 128;
 constexpr CUresult kLostError = CUDA_ERROR_DEVICE_UNAVAILABLE;
 
 // Those that wait for all work of the channel first, and keep the ring waiting (uapi/vgpu_abi.h).
@@ -57,6 +56,17 @@ void TakeOut(Node*& list, const Node& node) {
   *at = node.next;
 }
 
+// False: there is no memory.
+template <class T>
+bool MakeRoomFor(std::vector<T>& list, size_t more) {
+  try {
+    if (list.capacity() < list.size() + more) list.reserve(std::bit_ceil(list.size() + more));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 uint64_t UsablePayload(std::span<std::byte> area) {
   if (area.size() < VGPU_CHANNEL_MIN_BYTES) return 0x10000;
   const auto* header = reinterpret_cast<const vgpu_channel_header*>(area.data());
@@ -94,7 +104,7 @@ CUresult Channel::Sticky() {
     SayLost();
     return kLostError;
   }
-  const CUresult error = Poisoned();
+  const CUresult error = LostOrPoisoned();
   if (error != CUDA_SUCCESS && !told_.exchange(true)) {
     PrintOutput();
     // A failed assertion has said so in the output of its kernel.
@@ -104,15 +114,15 @@ CUresult Channel::Sticky() {
   return error;
 }
 
-CUresult Channel::LostOrPoisoned() const { return lost_.load() ? kLostError : Poisoned(); }
+CUresult Channel::LostOrPoisoned() const {
+  return lost_.load() ? kLostError : static_cast<CUresult>(LoadAcquire(header().sticky_error));
+}
 
 CUresult Channel::Broken() {
   if (const CUresult error = Sticky()) return error;
   SayLost();
   return kLostError;
 }
-
-CUresult Channel::Poisoned() const { return static_cast<CUresult>(LoadAcquire(header().sticky_error)); }
 
 void Channel::SayLost() {
   if (lost_.exchange(true)) return;
@@ -134,12 +144,12 @@ CUresult Channel::Post(const Command& command, std::span<const std::byte> payloa
 CUresult Channel::PostTogether(std::span<Command> commands, FunctionRef<void()> number) {
   lock_check::BeforeWait();
   const auto entries = static_cast<uint32_t>(commands.size());
-  for (bool congested = false;; congested = true) {
+  for (Wanted wanted;; wanted.congested = true) {
     if (const CUresult error = Sticky()) return error;
+    if (!Turns::Exempt::Now()) AwaitShare(commands.front().stream, entries);
     if (MutexLock lock(submit_mutex_); SpaceInRing(entries)) {
       number();
-      for (const Command& command : commands)
-        Publish(command, 0, 0, WantsCompletion(congested) ? VGPU_SQE_WANT_COMPLETION : 0);
+      for (const Command& command : commands) Enter(command, 0, wanted);
       return CUDA_SUCCESS;
     }
     WaitUntil([this, entries] { return SpaceInRing(entries) || lost_.load(); }, kSpaceRecheckMs);
@@ -154,6 +164,8 @@ Completion Channel::Call(const Command& command, std::span<const std::byte> payl
 }
 
 Completion Channel::Exchange(const Command& command, std::span<const std::byte> payload, std::span<std::byte> answer) {
+  // Where the host waits for all its work with the next entry of the ring, nothing would come to those who wait for it.
+  if (NeedsIdleHost(command.op) && AnyHeld()) Exchange({.op = VGPU_OP_CONTEXT_SYNC}, {}, {});
   const auto span = static_cast<uint32_t>(std::max(payload.size(), answer.size()));
   Answer mine;
   const Submitted submitted =
@@ -224,23 +236,28 @@ bool Channel::HasPrinted() const { return has_printed_.load() || LoadAcquire(hea
 Channel::Submitted Channel::Submit(const Command& command, const Wanted& wanted) {
   lock_check::BeforeWait();  // there may be room just now
   if (any_deferred_.load(std::memory_order_relaxed) && !Turns::Exempt::Now()) PostDeferred();
+  if (command.op == VGPU_OP_STREAM_DESTROY && backlog_.IsSilent(static_cast<uint32_t>(command.args[0])))
+    AskForEnd(static_cast<uint32_t>(command.args[0]));
   if (!NeedsIdleHost(command.op)) {
-    turns_.Admit(1);
+    if (wanted.answer == nullptr && !Turns::Exempt::Now())
+      AwaitShare(command.stream, Backlog::Units(command.op, wanted.payload.size()));
     return SubmitAdmitted(command, wanted);
   }
-  if (Turns::Exempt::Now() && wanted.answer == nullptr && turns_.others()) {
-    MutexLock lock(mutex_);
-    deferred_.push_back(command);
-    any_deferred_ = true;
+  if (wanted.answer == nullptr && (AnyHeld() || (Turns::Exempt::Now() && turns_.others()))) {
+    {
+      MutexLock lock(mutex_);
+      deferred_.push_back(command);
+      any_deferred_ = true;
+    }
+    for (const uint32_t each : backlog_.SilentHeld()) AskForEnd(each);
     return {};
   }
   const Turns::Idle idle(turns_);
   return SubmitAdmitted(command, wanted);
 }
 
-// What turns wanted to have freed while others were outstanding.
 void Channel::PostDeferred() {
-  if (turns_.any()) return;
+  if (turns_.any() || AnyHeld()) return;
   std::vector<Command> deferred;
   {
     MutexLock lock(mutex_);
@@ -250,21 +267,39 @@ void Channel::PostDeferred() {
   for (const Command& command : deferred) Post(command);
 }
 
-Channel::Submitted Channel::SubmitAdmitted(const Command& command, const Wanted& wanted) {
-  if (wanted.span > max_span()) return {CUDA_ERROR_INVALID_VALUE, 0, 0};
-  Submitted submitted;
-  if (MutexLock lock(submit_mutex_); TrySubmit(command, wanted, &submitted)) return submitted;
-  return SubmitWhenThereIsRoom(command, wanted);
+bool Channel::FreeDeferred() {
+  if (!any_deferred_.load()) return false;
+  Exchange({.op = VGPU_OP_CONTEXT_SYNC}, {}, {});
+  PostDeferred();
+  return true;
 }
 
-Channel::Submitted Channel::SubmitWhenThereIsRoom(const Command& command, Wanted wanted) {
+// Waits until the stream may have so much more of the host's room. Of a context that has failed it may have all.
+void Channel::AwaitShare(uint32_t stream, uint64_t units) {
+  while (!backlog_.HasRoom(stream, units) && LostOrPoisoned() == CUDA_SUCCESS) {
+    for (const uint32_t each : backlog_.Silent(stream)) AskForEnd(each);
+    const auto news = [&] {
+      return backlog_.HasRoom(stream, units) || backlog_.AnySilent(stream) || LostOrPoisoned() != CUDA_SUCCESS;
+    };
+    WaitUntil(news, kRecheckMs);
+  }
+}
+
+// A completion comes when all is done that the stream has now.
+void Channel::AskForEnd(uint32_t stream) {
+  Wanted wanted;
   wanted.congested = true;
-  for (;;) {
+  SubmitAdmitted({.op = VGPU_OP_STREAM_SYNC, .stream = stream}, wanted);
+}
+
+Channel::Submitted Channel::SubmitAdmitted(const Command& command, Wanted wanted) {
+  if (wanted.span > max_span()) return {CUDA_ERROR_INVALID_VALUE, 0, 0};
+  for (;; wanted.congested = true) {
+    Submitted submitted;
+    if (MutexLock lock(submit_mutex_); TrySubmit(command, wanted, &submitted)) return submitted;
     // Who comes meanwhile may be before us. Of a program's threads it is not said which is first.
     const auto room = [this, &wanted] { return (SpaceInRing() && SpanFits(wanted.span)) || lost_.load(); };
     WaitUntil(room, kSpaceRecheckMs);
-    Submitted submitted;
-    if (MutexLock lock(submit_mutex_); TrySubmit(command, wanted, &submitted)) return submitted;
   }
 }
 
@@ -276,25 +311,32 @@ bool Channel::TrySubmit(const Command& command, const Wanted& wanted, Submitted*
   }
   if (!SpaceInRing() || !TakeSpan(wanted, &out->payload_pos)) return false;
   if (!wanted.payload.empty()) memcpy(PayloadAt(out->payload_pos), wanted.payload.data(), wanted.payload.size());
-  out->seqno = next_seqno_;
-  if (wanted.answer != nullptr) {
-    posted_in_a_row_ = 0;
-    wanted.answer->seqno = out->seqno;
-    MutexLock state_lock(mutex_);
-    PutIn(answers_, *wanted.answer);
-  }
-  const bool completion = wanted.answer != nullptr || WantsCompletion(wanted.congested);
-  Publish(command, out->payload_pos, wanted.span, completion ? VGPU_SQE_WANT_COMPLETION : 0);
+  Enter(command, out->payload_pos, wanted);
   return true;
 }
 
-// Of a posted entry: now and then, so that errors and progress come back.
-bool Channel::WantsCompletion(bool congested) {
-  if (!congested && ++posted_in_a_row_ < kPostedPerCompletion) return false;
-  posted_in_a_row_ = 0;
-  MutexLock lock(mutex_);
-  Drain();
-  return true;
+// An entry, for which there is room; nothing fails. Some of those that are posted ask for a completion, so that errors
+// and progress come back.
+void Channel::Enter(const Command& command, uint64_t position, const Wanted& wanted) {
+  const bool answers = wanted.answer != nullptr;
+  bool asks = !answers && (wanted.congested || backlog_.IsDue(command.stream));
+  if (asks) {
+    MutexLock lock(mutex_);
+    Drain();
+    asks = MakeRoomFor(asked_, 1);
+  }
+  const Backlog::Place place = backlog_.Add({command.stream, 0, next_seqno_, command.op},
+                                            Backlog::Units(command.op, wanted.payload.size()), answers || asks);
+  if (answers || asks) {
+    MutexLock lock(mutex_);
+    if (answers) {
+      wanted.answer->place = place;
+      PutIn(answers_, *wanted.answer);
+    } else {
+      asked_.push_back(place);
+    }
+  }
+  Publish(command, position, wanted.span, answers || asks ? VGPU_SQE_WANT_COMPLETION : 0);
 }
 
 bool Channel::TakeSpan(const Wanted& wanted, uint64_t* position) {
@@ -340,13 +382,21 @@ void Channel::Drain() {
   for (; head != tail; ++head) {
     const vgpu_cqe& entry = ring[head & (VGPU_CQ_ENTRIES - 1)];
     Answer* answer = answers_;
-    while (answer != nullptr && answer->seqno != entry.seqno) answer = answer->next;
+    while (answer != nullptr && answer->place.seqno != entry.seqno) answer = answer->next;
+    const bool failed = entry.status != CUDA_SUCCESS;
     if (answer != nullptr) {
+      backlog_.Done(answer->place, failed);
       answer->arrived = true;
       answer->completion.status = static_cast<CUresult>(entry.status);
       memcpy(answer->completion.value, entry.value, sizeof entry.value);
-    } else if (entry.status != CUDA_SUCCESS) {
-      LeavePostedError(static_cast<CUresult>(entry.status));
+    } else {
+      const auto asked = std::find_if(asked_.begin(), asked_.end(),
+                                      [&](const Backlog::Place& place) { return place.seqno == entry.seqno; });
+      if (asked != asked_.end()) {
+        backlog_.Done(*asked, failed);
+        asked_.erase(asked);
+      }
+      if (failed) LeavePostedError(static_cast<CUresult>(entry.status));
     }
   }
   cq_head_.store(head);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/locks/mutex.h"
+#include "guest-driver-shim/libcuda/channel/backlog.h"
 #include "guest-driver-shim/libcuda/channel/function_ref.h"
 #include "guest-driver-shim/libcuda/channel/lock_ranks.h"
 #include "guest-driver-shim/libcuda/channel/payload_ring.h"
@@ -43,13 +44,14 @@ class Channel {
   Transport& transport() { return *transport_; }
   uint64_t max_span() const { return max_span_; }
 
-  // Submits and does not wait. Blocks only while the ring or the payload area is full. Returns the sticky error, else
-  // success: how the operation itself ends is told by a later call. The caller holds no mutex that anybody needs who
-  // makes room (lock_ranks.h); nothing is held here either while there is none.
+  // Submits and does not wait. Blocks only while the ring or the payload area is full, or the stream has its share of
+  // the host's room (backlog.h). Returns the sticky error, else success: how the operation itself ends is told by a
+  // later call. The caller holds no mutex that anybody needs who makes room (lock_ranks.h); nothing is held here either
+  // while there is none.
   CUresult Post(const Command& command, std::span<const std::byte> payload = {});
-  // Submits a few without payload, and nothing of other threads between them. When there is room for all, `number` is
-  // called, in the order of submission: it may fill in their arguments, and after it nothing fails. Not called with an
-  // error.
+  // Submits a few of one stream without payload, and nothing of other threads between them. When there is room for all,
+  // `number` is called, in the order of submission: it may fill in their arguments, and after it nothing fails. Not
+  // called with an error.
   CUresult PostTogether(std::span<Command> commands, FunctionRef<void()> number);
 
   // Submits and waits for the end of the operation. `payload` is sent; when `answer` is not empty, as many bytes are
@@ -71,8 +73,12 @@ class Channel {
   // the error that came first, if one did.
   CUresult Wait(FunctionRef<bool()> ready);
 
-  // Post and Call admit what they submit, PostTogether does not.
   Turns& turns() { return turns_; }
+
+  // May work of some stream be waiting for more than work before it: a host function, an event, a word in memory?
+  bool AnyHeld() const { return backlog_.AnyHeld(); }
+  // Waits until what was to be freed while work was held is free. False: there was nothing.
+  bool FreeDeferred();
 
   // Opens a gate up to `generation`: work behind a GATE_WAIT for it goes on.
   void OpenGate(uint32_t gate, uint64_t generation);
@@ -117,7 +123,7 @@ class Channel {
   bool SpaceInRing(uint32_t entries = 1) const;
   // Of a Call that waits, on its stack.
   struct Answer {
-    uint64_t seqno = 0;
+    Backlog::Place place;
     bool arrived = false;
     Completion completion;
     Answer* next = nullptr;
@@ -136,17 +142,17 @@ class Channel {
     bool congested = false;    // it has waited for room
   };
   Submitted Submit(const Command& command, const Wanted& wanted);
-  Submitted SubmitAdmitted(const Command& command, const Wanted& wanted);
-  Submitted SubmitWhenThereIsRoom(const Command& command, Wanted wanted);
+  Submitted SubmitAdmitted(const Command& command, Wanted wanted);
   void PostDeferred();
   bool TrySubmit(const Command& command, const Wanted& wanted, Submitted* out) REQUIRES(submit_mutex_);
   bool TakeSpan(const Wanted& wanted, uint64_t* position);
   bool SpanFits(uint32_t span);
   CUresult LostOrPoisoned() const;
   Completion Exchange(const Command& command, std::span<const std::byte> payload, std::span<std::byte> answer);
-  CUresult Poisoned() const;
   void Publish(const Command& command, uint64_t position, uint32_t span, uint32_t flags) REQUIRES(submit_mutex_);
-  bool WantsCompletion(bool congested) REQUIRES(submit_mutex_);
+  void Enter(const Command& command, uint64_t position, const Wanted& wanted) REQUIRES(submit_mutex_);
+  void AwaitShare(uint32_t stream, uint64_t units);
+  void AskForEnd(uint32_t stream);
   void WaitUntil(FunctionRef<bool()> ready, int recheck_ms) EXCLUDES(mutex_);
   void SleepUntilNews(FunctionRef<bool()> ready, int recheck_ms) EXCLUDES(mutex_);
   bool AnybodyMayGoOn() REQUIRES(mutex_);
@@ -160,7 +166,6 @@ class Channel {
   Mutex submit_mutex_{lock_rank::kSubmit};
   std::atomic<uint32_t> sq_tail_{0};
   uint64_t next_seqno_ GUARDED_BY(submit_mutex_) = 1;
-  uint32_t posted_in_a_row_ GUARDED_BY(submit_mutex_) = 0;
   std::array<std::atomic<uint64_t>, 64> stream_work_{};
   std::atomic<uint64_t> all_work_{0};
   std::atomic<uint64_t> legacy_done_{0};
@@ -173,6 +178,8 @@ class Channel {
   SpinTime spin_;  // of that one
   std::atomic<uint32_t> cq_head_{0};
   Answer* answers_ GUARDED_BY(mutex_) = nullptr;
+  std::vector<Backlog::Place> asked_ GUARDED_BY(mutex_);  // posts whose completion is to come, in their order
+  Backlog backlog_;
   Waiting* waits_ GUARDED_BY(mutex_) = nullptr;
 
   // Output of kernels that this process has read and not yet written.
@@ -195,7 +202,7 @@ class Channel {
   std::atomic<CUresult> posted_error_{CUDA_SUCCESS};
 
   const uint64_t max_span_;
-  std::vector<Command> deferred_ GUARDED_BY(mutex_);  // of turns; they need an idle host
+  std::vector<Command> deferred_ GUARDED_BY(mutex_);  // they need an idle host
   std::atomic<bool> any_deferred_{false};
   Turns turns_;
 };

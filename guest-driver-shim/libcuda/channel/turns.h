@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns: work that this library has to submit by itself before queued work of the program can go on, as a conditional
-// node's (launch/conditional_node.cc). A host has room for so many operations. So that the program does not take it all
-// while a turn is outstanding, only so many of its operations are admitted then; and none that the host takes only when
-// it has nothing else, as freeing memory, for which a turn would wait in vain.
+// node's (launch/conditional_node.cc). A host takes freeing of memory and its like only when it has nothing else, and
+// nothing behind it before; a turn would wait in vain then. So none of that is submitted while a turn is outstanding.
 #pragma once
 
 #include <atomic>
@@ -18,10 +17,7 @@ namespace vgpud::cuda {
 // Any thread.
 class Turns {
  public:
-  // Half of what an executor queues for a channel: the other half is for turns, and for what was queued before them.
-  static constexpr uint32_t kMostAdmitted = 2048;
-
-  // Of a thread that serves a turn, or has something that one may need: what it submits is admitted at once.
+  // Of a thread that serves a turn, or has something that one may need: it has all of the host's room (backlog.h).
   class Exempt {
    public:
     Exempt() : before_(std::exchange(now_, true)) {}
@@ -46,7 +42,6 @@ class Turns {
     MutexLock lock(mutex_);
     if (--outstanding_ != 0) return;
     any_ = false;
-    admitted_ = 0;
     changed_.NotifyAll();
   }
   bool any() const { return any_.load(std::memory_order_relaxed); }
@@ -55,14 +50,6 @@ class Turns {
   bool others() {
     MutexLock lock(mutex_);
     return outstanding_ > 1;
-  }
-
-  // Before the program's operation: waits until there is room for it beside the turns.
-  void Admit(uint32_t operations) {
-    if (!any() || Exempt::Now()) return;
-    MutexLock lock(mutex_);
-    while (outstanding_ != 0 && admitted_ >= kMostAdmitted) changed_.Wait(mutex_);
-    if (outstanding_ != 0) admitted_ += operations;
   }
 
   // While an operation is submitted that the host takes only when it has nothing else: no turn is outstanding, and none
@@ -89,7 +76,6 @@ class Turns {
   CondVar changed_;
   std::atomic<bool> any_{false};
   uint32_t outstanding_ GUARDED_BY(mutex_) = 0;
-  uint32_t admitted_ GUARDED_BY(mutex_) = 0;  // since the first of these
   uint32_t idlers_ GUARDED_BY(mutex_) = 0;
 };
 

@@ -50,7 +50,8 @@ CUresult AllocDevice(const Current& current, CUdeviceptr* out, size_t bytes) {
       undo.args[0] = address;
       current.channel->Post(undo);
     }
-    return done.status;
+    if (done.status != CUDA_ERROR_OUT_OF_MEMORY || !current.channel->FreeDeferred()) return done.status;
+    return AllocDevice(current, out, bytes);
   }
   MutexLock lock(current.device->mutex);
   current.device->allocations[address] = {bytes, current.context.get(), nullptr};

@@ -161,7 +161,6 @@ void Leave(Line& line) {
 CUresult EnqueueHostFunction(const Current& current, uint32_t stream, std::function<void(CUresult)> function,
                              bool takes_turn) {
   Channel& channel = *current.channel;
-  channel.turns().Admit(2);
   const auto line = Join(current.device, stream);
   if (line == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   const struct Submitter {

@@ -91,13 +91,19 @@ CUresult Gather(const KernelOnDevice& kernel, void** parameters, void** extra, s
   return CUDA_SUCCESS;
 }
 
-// Checks a launch and makes its entry; `stream` of it is the caller's.
+// A launch that has been checked; its payload is kept apart, since that of a launch which nobody captures is used
+// again.
+struct Made {
+  std::shared_ptr<Kernel> kernel;
+  std::shared_ptr<const KernelOnDevice> facts;
+  Command command;  // its stream is the caller's
+};
 CUresult Make(const Current& current, CUfunction handle, const Shape& shape, void** parameters, void** extra,
-              Command* command, std::vector<std::byte>* payload, std::shared_ptr<const KernelOnDevice>* told) {
-  const auto kernel = FindKernel(handle);
+              Made* made, std::vector<std::byte>* payload) {
+  const auto& kernel = made->kernel = FindKernel(handle);
   if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  std::shared_ptr<const KernelOnDevice>& facts = *told;
-  if (const CUresult error = kernel->On(current.device, &facts)) return error;
+  const auto& facts = made->facts;
+  if (const CUresult error = kernel->On(current.device, &made->facts)) return error;
   if (const CUresult error = CheckShape(*current.device, *kernel, facts->info, shape)) return error;
   if (const int64_t most = kernel->max_dynamic_shared(facts->info); shape.shared > most) {
     Trace("a launch of %s is refused: %u bytes of dynamic shared memory, it may have %lld without cuFuncSetAttribute",
@@ -129,9 +135,59 @@ CUresult Make(const Current& current, CUfunction handle, const Shape& shape, voi
     launch.cluster = VGPU_CLUSTER(cluster[0], cluster[1], cluster[2]);
   payload->assign(sizeof launch + launch.param_bytes, std::byte{0});
   memcpy(payload->data(), &launch, sizeof launch);
-  command->op = VGPU_OP_LAUNCH;
-  command->args[0] = facts->function;
+  made->command.op = VGPU_OP_LAUNCH;
+  made->command.args[0] = facts->function;
   return Gather(*facts, parameters, extra, payload->data() + sizeof launch);
+}
+
+// The node of a launch, and what it tells of itself.
+NodeWork AsNode(const Current& current, Made made, std::vector<std::byte> payload,
+                const CUDA_KERNEL_NODE_PARAMS_v2_st& told, LaunchAttributes attributes) {
+  const auto params = std::make_shared<KernelParams>();
+  params->command = made.command;
+  params->payload = std::move(payload);
+  params->attributes = std::move(attributes);
+  params->name = made.kernel->name();
+  params->told = told;
+  if (told.ctx == nullptr) params->told.ctx = current.context->handle;
+  std::byte* const values = params->payload.data() + sizeof(vgpu_launch);
+  params->parameter_bytes = params->payload.size() - sizeof(vgpu_launch);
+  for (const vgpu_param& parameter : made.facts->parameters) params->pointers.push_back(values + parameter.offset);
+  params->extra = {reinterpret_cast<void*>(kExtraPointer), values, reinterpret_cast<void*>(kExtraBytes),
+                   &params->parameter_bytes, reinterpret_cast<void*>(kExtraEnd)};
+  params->told.kernelParams = told.extra != nullptr ? nullptr : params->pointers.data();
+  params->told.extra = told.extra != nullptr ? params->extra.data() : nullptr;
+  const auto submit = [params](const Current& at, uint32_t stream) {
+    Command mine = params->command;
+    mine.stream = stream;
+    return Enqueue(at, mine, params->payload);
+  };
+  NodeWork work;
+  work.submit = submit;
+  work.params = params;
+  return work;
+}
+
+CUresult Capture(const Current& current, const InCapture& capture, Made made, std::vector<std::byte> payload,
+                 CUfunction handle, const Shape& shape, CUstream stream, void** parameters, void** extra,
+                 const LaunchAttributes& attributes) {
+  if (capture.error() != CUDA_SUCCESS) return capture.error();
+  const auto& [grid, block, shared, cooperative, cluster] = shape;
+  if (cooperative && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+  CUDA_KERNEL_NODE_PARAMS_v2_st told{nullptr,  grid[0], grid[1],    grid[2], block[0], block[1],
+                                     block[2], shared,  parameters, extra,   nullptr,  nullptr};
+  // The runtime knows its kernels again as what it got them.
+  if (made.kernel->of_library()) {
+    told.kern = reinterpret_cast<CUkernel>(handle);
+  } else {
+    told.func = handle;
+  }
+  LaunchAttributes kept = AsKept(attributes, cooperative);
+  const auto found = Streams().Find(stream);
+  if (found != nullptr && found->priority != 0)
+    memcpy(kept.try_emplace(CU_LAUNCH_ATTRIBUTE_PRIORITY).first->second.data(), &found->priority, sizeof(int));
+  return capture.Add(current, CU_GRAPH_NODE_TYPE_KERNEL,
+                     AsNode(current, std::move(made), std::move(payload), told, std::move(kept)));
 }
 
 CUresult Launch(DefaultStream mode, CUfunction handle, const Shape& shape, CUstream stream, void** parameters,
@@ -140,31 +196,12 @@ CUresult Launch(DefaultStream mode, CUfunction handle, const Shape& shape, CUstr
   if (current.error == CUDA_ERROR_INVALID_CONTEXT) current = ContextOf(stream);
   if (current.error != CUDA_SUCCESS) return current.error;
   static thread_local std::vector<std::byte> payload;
-  Command command;
-  std::shared_ptr<const KernelOnDevice> facts;
-  if (const CUresult error = Make(current, handle, shape, parameters, extra, &command, &payload, &facts)) return error;
-  if (const CUresult error = StreamNumber(current, stream, mode, &command.stream)) return error;
-  if (const InCapture capture = Capturing(current, command.stream)) {
-    if (capture.error() != CUDA_SUCCESS) return capture.error();
-    const auto& [grid, block, shared, cooperative, cluster] = shape;
-    CUDA_KERNEL_NODE_PARAMS_v2_st told{nullptr,  grid[0], grid[1],    grid[2], block[0], block[1],
-                                       block[2], shared,  parameters, extra,   nullptr,  nullptr};
-    // The runtime knows its kernels again as what it got them.
-    const auto kernel = FindKernel(handle);
-    if (kernel != nullptr && kernel->of_library()) {
-      told.kern = reinterpret_cast<CUkernel>(handle);
-    } else {
-      told.func = handle;
-    }
-    LaunchAttributes kept = AsKept(attributes, cooperative);
-    const auto found = Streams().Find(stream);
-    if (found != nullptr && found->priority != 0)
-      memcpy(kept.try_emplace(CU_LAUNCH_ATTRIBUTE_PRIORITY).first->second.data(), &found->priority, sizeof(int));
-    NodeWork work;
-    if (const CUresult error = KernelWork(current, told, std::move(kept), &work)) return error;
-    return capture.Add(current, CU_GRAPH_NODE_TYPE_KERNEL, std::move(work));
-  }
-  return Enqueue(current, command, payload);
+  Made made;
+  if (const CUresult error = Make(current, handle, shape, parameters, extra, &made, &payload)) return error;
+  if (const CUresult error = StreamNumber(current, stream, mode, &made.command.stream)) return error;
+  if (const InCapture capture = Capturing(current, made.command.stream))
+    return Capture(current, capture, std::move(made), payload, handle, shape, stream, parameters, extra, attributes);
+  return Enqueue(current, made.command, payload);
 }
 
 CUresult LaunchKernel(DefaultStream mode, CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
@@ -196,38 +233,19 @@ CUresult KernelWork(const Current& current, const CUDA_KERNEL_NODE_PARAMS_v2_st&
                     NodeWork* out) {
   if (told.func == nullptr && told.ctx != nullptr && Driver::Get().contexts().Find(told.ctx) == nullptr)
     return CUDA_ERROR_INVALID_CONTEXT;
-  const CUfunction function = told.func != nullptr ? told.func : reinterpret_cast<CUfunction>(told.kern);
-  const auto kernel = FindKernel(function);
-  if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const Shape shape{{told.gridDimX, told.gridDimY, told.gridDimZ},
                     {told.blockDimX, told.blockDimY, told.blockDimZ},
                     told.sharedMemBytes,
                     IsCooperative(attributes),
                     ClusterOf(attributes)};
-  if (shape.cooperative && told.extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto params = std::make_shared<KernelParams>();
-  std::shared_ptr<const KernelOnDevice> facts;
-  if (const CUresult error =
-          Make(current, function, shape, told.kernelParams, told.extra, &params->command, &params->payload, &facts)) {
+  const CUfunction function = told.func != nullptr ? told.func : reinterpret_cast<CUfunction>(told.kern);
+  Made made;
+  std::vector<std::byte> payload;
+  if (shape.cooperative && told.extra != nullptr)
+    return FindKernel(function) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult error = Make(current, function, shape, told.kernelParams, told.extra, &made, &payload))
     return error;
-  }
-  params->attributes = std::move(attributes);
-  params->name = kernel->name();
-  params->told = told;
-  if (told.ctx == nullptr) params->told.ctx = current.context->handle;
-  std::byte* const values = params->payload.data() + sizeof(vgpu_launch);
-  params->parameter_bytes = params->payload.size() - sizeof(vgpu_launch);
-  for (const vgpu_param& parameter : facts->parameters) params->pointers.push_back(values + parameter.offset);
-  params->extra = {reinterpret_cast<void*>(kExtraPointer), values, reinterpret_cast<void*>(kExtraBytes),
-                   &params->parameter_bytes, reinterpret_cast<void*>(kExtraEnd)};
-  params->told.kernelParams = told.extra != nullptr ? nullptr : params->pointers.data();
-  params->told.extra = told.extra != nullptr ? params->extra.data() : nullptr;
-  out->params = params;
-  out->submit = [params](const Current& at, uint32_t stream) {
-    Command mine = params->command;
-    mine.stream = stream;
-    return Enqueue(at, mine, params->payload);
-  };
+  *out = AsNode(current, std::move(made), std::move(payload), told, std::move(attributes));
   return CUDA_SUCCESS;
 }
 

@@ -43,6 +43,22 @@ TEST_F(ShimCopy, CopiesOfNothingAreNothing) {
   EXPECT_EQ(CUDA_SUCCESS, cuMemcpy(0, 0, 0));
   EXPECT_EQ(CUDA_SUCCESS, cuMemsetD8_v2(0, 1, 0));
   EXPECT_EQ(CUDA_SUCCESS, cuMemsetD2D8_v2(0, 0, 1, 5, 0));
+  // No rows, or rows of nothing: neither the pitch nor their number matters.
+  constexpr size_t kMany = size_t{1} << 62;
+  for (const auto& [width, height] : {std::pair<size_t, size_t>{0, 5}, {5, 0}, {0, 0}, {0, kMany}, {kMany, 0}}) {
+    EXPECT_EQ(CUDA_SUCCESS, cuMemsetD2D8_v2(a_, 3, 1, width, height));
+    EXPECT_EQ(CUDA_SUCCESS, cuMemsetD2D16_v2(a_, 3, 1, width, height));
+    EXPECT_EQ(CUDA_SUCCESS, cuMemsetD2D32_v2(a_, 3, 1, width, height));
+    EXPECT_EQ(CUDA_SUCCESS, cuMemsetD2D32Async(a_, 3, 1, width, height, stream_));
+    CUDA_MEMCPY2D_st rows{};
+    rows.srcMemoryType = rows.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    rows.srcDevice = a_;
+    rows.dstDevice = b_;
+    rows.WidthInBytes = width;
+    rows.Height = height;
+    EXPECT_EQ(CUDA_SUCCESS, cuMemcpy2D_v2(&rows));
+    EXPECT_EQ(CUDA_SUCCESS, cuMemcpy2DAsync_v2(&rows, stream_));
+  }
   for (const uint32_t op : {VGPU_OP_COPY_IN, VGPU_OP_COPY_OUT, VGPU_OP_COPY_DEV, VGPU_OP_FILL})
     EXPECT_EQ(0u, Take(op).size());
 }

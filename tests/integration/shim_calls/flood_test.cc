@@ -45,7 +45,7 @@ class Flood : public ShimApi {
       EXPECT_EQ(CUDA_SUCCESS, cuCtxSetCurrent(context_));
       for (; done < times; ++done) ASSERT_EQ(CUDA_SUCCESS, work(done));
     });
-    while (done < 1500) std::this_thread::yield();
+    while (done < 500) std::this_thread::yield();
     hold.LetGo();
     worker.join();
     EXPECT_EQ(CUDA_SUCCESS, cuStreamSynchronize(stream_));
@@ -83,7 +83,7 @@ TEST_F(Flood, HostFunctionsOfSeveralThreadsInOneStream) {
       for (unsigned i = 0; i < kEach; ++i, ++queued) ASSERT_EQ(CUDA_SUCCESS, cuLaunchHostFunc(stream_, add, &count));
     });
   }
-  while (queued < 1500) std::this_thread::yield();
+  while (queued < 500) std::this_thread::yield();
   hold.LetGo();
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(CUDA_SUCCESS, cuStreamSynchronize(stream_));

@@ -130,9 +130,9 @@ bool FakeExecutor::MustWait(const vgpu_sqe& entry, size_t before) const {
 bool FakeExecutor::RunWaiting() {
   for (size_t i = 0; i < waiting_.size(); ++i) {
     if (MustWait(waiting_[i].entry, i)) continue;
-    const Waiting next = waiting_[i];
+    Waiting next = std::move(waiting_[i]);
     waiting_.erase(waiting_.begin() + static_cast<long>(i));
-    Finish(next.entry, next.payload);
+    Finish(next.entry, next.own.empty() ? next.payload : std::span(next.own));
     return true;
   }
   return false;
@@ -153,8 +153,7 @@ void FakeExecutor::Finish(const vgpu_sqe& entry, std::span<std::byte> payload) {
     reply = Run(entry, payload);
     if (entry.op == VGPU_OP_STREAM_CREATE) reply.value[0] = entry.args[0];
   }
-  if (entry.payload_len > 0) release_ = std::max<uint64_t>(release_, entry.payload_pos + entry.payload_len);
-  if (waiting_.empty()) std::atomic_ref<__u64>(header_.payload_released).store(release_);
+  Release();
   entries_.fetch_add(1);
   if ((entry.flags & VGPU_SQE_WANT_COMPLETION) == 0) {
     if (reply.status != 0 && posted_error_ == 0) posted_error_ = reply.status;
@@ -169,6 +168,20 @@ void FakeExecutor::Finish(const vgpu_sqe& entry, std::span<std::byte> payload) {
   memcpy(answer.value, reply.value, sizeof answer.value);
   Word(header_.cq_tail).store(++cq_tail_);
   Interrupt(false);
+}
+
+FakeExecutor::Waiting FakeExecutor::MakeWaiting(const vgpu_sqe& entry, std::span<std::byte> payload) {
+  Waiting waiting{entry, payload, {}};
+  if (entry.op == VGPU_OP_LAUNCH || entry.op == VGPU_OP_COPY_IN) waiting.own.assign(payload.begin(), payload.end());
+  return waiting;
+}
+
+// In order: what one entry keeps in the payload keeps that of all behind it.
+void FakeExecutor::Release() {
+  uint64_t released = taken_;
+  for (const Waiting& each : waiting_)
+    if (each.entry.payload_len > 0 && each.own.empty()) released = std::min<uint64_t>(released, each.entry.payload_pos);
+  std::atomic_ref<__u64>(header_.payload_released).store(released);
 }
 
 void FakeExecutor::Serve() {
@@ -198,9 +211,11 @@ void FakeExecutor::Serve() {
     if (entry.payload_len > 0) {
       const uint64_t at = entry.payload_pos % header_.payload_bytes;
       payload = area_.subspan(VGPU_CHANNEL_PAYLOAD_OFFSET + at, entry.payload_len);
+      taken_ = entry.payload_pos + entry.payload_len;
     }
     if (MustWait(entry, waiting_.size())) {
-      waiting_.push_back({entry, payload});
+      waiting_.push_back(MakeWaiting(entry, payload));
+      Release();
     } else {
       Finish(entry, payload);
     }

@@ -48,11 +48,14 @@ class FakeExecutor {
     uint32_t status = 0;
     uint64_t value[6] = {};
   };
-  // Behind a gate that is closed, as far as streams and events say; other streams go on.
+  // Behind a gate that is closed, as far as streams and events say; other streams go on. What it takes in is its own.
   struct Waiting {
     vgpu_sqe entry;
     std::span<std::byte> payload;
+    std::vector<std::byte> own;
   };
+  Waiting MakeWaiting(const vgpu_sqe& entry, std::span<std::byte> payload);
+  void Release();
   void Serve();
   // Must it wait for the first `before` of those that wait?
   bool MustWait(const vgpu_sqe& entry, size_t before) const;
@@ -75,7 +78,7 @@ class FakeExecutor {
   // Of the serving thread.
   std::vector<Waiting> waiting_;
   uint32_t cq_tail_ = 0;
-  uint64_t release_ = 0;
+  uint64_t taken_ = 0;  // the end of the payload of all entries
   vgpu_channel_header& header_;
   const std::span<std::byte> area_;
   const int kick_fd_, call_fd_;
