@@ -159,7 +159,7 @@ struct vgpu_dev {
 
 /**
  * struct vgpu_user - a user who has something
- * @link: in the list of users
+ * @link: in the table of users
  * @uid: who
  * @refs: channels; under vgpu_users_lock as @link, @mems and @pinned
  * @closing: channels that the host has to let go of, as nobody can use them any more
@@ -170,7 +170,7 @@ struct vgpu_dev {
  * @ring_at: the same for doorbells
  */
 struct vgpu_user {
-	struct list_head link;
+	struct hlist_node link;
 	kuid_t uid;
 	unsigned int refs;
 	atomic_t closing;
@@ -186,6 +186,7 @@ struct vgpu_user {
  * @ref: references
  * @channel: whose it is, referenced; its user is charged for the pages until they are freed
  * @bytes: length
+ * @rest: of huge pages of which @pages has a part; its user is charged for both
  * @cookie: vm_pgoff of a mapping of its first page
  * @link: in vgpu_dev.mems as long as the device has addresses of it
  * @sgt: what is contiguous for the device
@@ -198,6 +199,7 @@ struct vgpu_mem {
 	struct kref ref;
 	struct vgpu_channel *channel;
 	u64 bytes;
+	u64 rest;
 	pgoff_t cookie;
 	struct list_head link;
 	struct sg_table sgt;
@@ -257,8 +259,8 @@ struct vgpu_channel {
 extern struct wait_queue_head vgpu_users_wait;
 struct vgpu_user *vgpu_user_get(void);
 void vgpu_user_put(struct vgpu_user *user);
-int vgpu_user_charge(struct vgpu_user *user, u64 bytes);
-void vgpu_user_charged(u64 bytes);
+int vgpu_user_charge(struct vgpu_user *user, u64 bytes, u64 fresh);
+void vgpu_user_charged(u64 fresh);
 void vgpu_user_uncharge(struct vgpu_user *user, u64 bytes);
 int vgpu_user_pace_command(struct vgpu_user *user);
 int vgpu_user_pace_doorbell(struct vgpu_user *user);

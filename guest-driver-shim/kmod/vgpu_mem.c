@@ -107,15 +107,11 @@ void vgpu_mem_release(struct vgpu_mem *mem)
 
 /* ---- Memory of the DMA API, with @binding held ---- */
 
-static void vgpu_mem_free_dma(struct vgpu_mem *mem)
+static void vgpu_mem_free_piece(struct vgpu_mem *mem, struct scatterlist *sg)
 {
-	struct scatterlist *sg;
-	unsigned int i;
-
-	for_each_sgtable_sg(&mem->sgt, sg, i)
-		if (sg_page(sg))
-			dma_free_pages(&mem->channel->vgpu->pdev->dev, sg->length, sg_page(sg),
-				       sg_dma_address(sg), DMA_BIDIRECTIONAL);
+	if (sg_page(sg))
+		dma_free_pages(&mem->channel->vgpu->pdev->dev, sg->length, sg_page(sg),
+			       sg_dma_address(sg), DMA_BIDIRECTIONAL);
 }
 
 static bool vgpu_mem_add_dma(struct vgpu_mem *mem, struct scatterlist *sg, size_t bytes)
@@ -147,6 +143,8 @@ static bool vgpu_mem_add_dma(struct vgpu_mem *mem, struct scatterlist *sg, size_
 static void vgpu_mem_give_dma(struct vgpu_mem *mem)
 {
 	struct vgpu_dev *vgpu = mem->channel->vgpu;
+	struct scatterlist *sg;
+	unsigned int i;
 	bool linked;
 
 	spin_lock(&vgpu->mem_lock);
@@ -154,31 +152,42 @@ static void vgpu_mem_give_dma(struct vgpu_mem *mem)
 	list_del_init(&mem->link);
 	spin_unlock(&vgpu->mem_lock);
 	if (linked && vgpu->state != VGPU_GONE)
-		vgpu_mem_free_dma(mem);
+		for_each_sgtable_sg(&mem->sgt, sg, i)
+			vgpu_mem_free_piece(mem, sg);
 	if (linked)
 		mem->page_count = 0;
 }
 
+/* NULL without memory: nobody is killed for it, as that one might wait for us. */
+static struct page *vgpu_mem_copy(struct page *page)
+{
+	struct page *copy = alloc_page(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+
+	if (copy)
+		copy_highpage(copy, page);
+	cond_resched();
+	return copy;
+}
+
 /*
  * The driver is unbound. What is touched next are the copies; one that there is no memory for is
- * missing. Who has it mapped has its file open.
+ * missing. Each piece goes as soon as it is copied: all of this takes the memory of one. Who has it
+ * mapped has its file open.
  */
 static void vgpu_mem_leave_dma(struct vgpu_mem *mem)
 {
-	unsigned long i;
+	unsigned long at = 0, end;
+	struct scatterlist *sg;
+	unsigned int i;
 
 	if (mem->channel->file_mapping)
 		unmap_mapping_range(mem->channel->file_mapping, (loff_t)mem->cookie << PAGE_SHIFT,
 				    mem->bytes, 1);
-	for (i = 0; i < mem->page_count; i++) {
-		struct page *page = alloc_page(GFP_KERNEL | __GFP_NOWARN);
-
-		if (page)
-			copy_highpage(page, mem->pages[i]);
-		mem->pages[i] = page;
-		cond_resched();
+	for_each_sgtable_sg(&mem->sgt, sg, i) {
+		for (end = at + (sg->length >> PAGE_SHIFT); at < end; at++)
+			mem->pages[at] = vgpu_mem_copy(mem->pages[at]);
+		vgpu_mem_free_piece(mem, sg);
 	}
-	vgpu_mem_free_dma(mem);
 }
 
 /**
@@ -240,6 +249,8 @@ static void vgpu_mem_free(struct kref *ref)
 	sg_free_table(&mem->sgt);
 	kvfree(mem->pages);
 	vgpu_user_uncharge(mem->channel->user, mem->bytes);
+	if (mem->rest)
+		vgpu_user_uncharge(mem->channel->user, mem->rest);
 	vgpu_channel_put(mem->channel);
 	kfree(mem);
 }
@@ -278,7 +289,8 @@ static int vgpu_mem_fill_dma(struct vgpu_mem *mem)
 
 		if (ret)
 			return ret;
-		down_read(&mem->channel->vgpu->binding);
+		if (down_read_killable(&mem->channel->vgpu->binding))
+			return -EINTR;
 		if (!vgpu_mem_add_dma(mem, sg, bytes))
 			ret = -ENOMEM;
 		up_read(&mem->channel->vgpu->binding);
@@ -327,6 +339,27 @@ static bool vgpu_mem_may_pin(struct page *page)
 	return folio_test_anon(folio) || folio_test_swapbacked(folio) || folio_test_hugetlb(folio);
 }
 
+/* Whoever has a part of a huge page keeps all of it from others, mapped or not. */
+static int vgpu_mem_charge_rest(struct vgpu_mem *mem)
+{
+	struct folio *folio, *last = NULL;
+	unsigned long i;
+	u64 kept = 0;
+	int ret;
+
+	for (i = 0; i < mem->page_count; i++, last = folio) {
+		folio = page_folio(mem->pages[i]);
+		if (folio != last)
+			kept += folio_size(folio);
+	}
+	if (kept <= mem->bytes)
+		return 0;
+	ret = vgpu_user_charge(mem->channel->user, kept - mem->bytes, 0);
+	if (!ret)
+		mem->rest = kept - mem->bytes;
+	return ret;
+}
+
 static int vgpu_mem_pin(struct vgpu_mem *mem, u64 address)
 {
 	unsigned long pages = mem->bytes >> PAGE_SHIFT;
@@ -350,7 +383,7 @@ static int vgpu_mem_pin(struct vgpu_mem *mem, u64 address)
 			if (!vgpu_mem_may_pin(mem->pages[mem->page_count - i]))
 				return -EFAULT;
 	}
-	return 0;
+	return vgpu_mem_charge_rest(mem);
 }
 
 /* Ordinary pages as the fewest pieces. */
@@ -392,14 +425,15 @@ static int vgpu_mem_take_pages(struct vgpu_mem *mem, u64 address)
  */
 struct vgpu_mem *vgpu_mem_make(struct vgpu_channel *channel, u64 address, u64 bytes)
 {
+	u64 fresh = address ? 0 : bytes;
 	struct vgpu_mem *mem;
-	int ret = vgpu_user_charge(channel->user, bytes);
+	int ret = vgpu_user_charge(channel->user, bytes, fresh);
 
 	if (ret)
 		return ERR_PTR(ret);
 	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
 	if (!mem) {
-		vgpu_user_charged(bytes);
+		vgpu_user_charged(fresh);
 		vgpu_user_uncharge(channel->user, bytes);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -414,7 +448,7 @@ struct vgpu_mem *vgpu_mem_make(struct vgpu_channel *channel, u64 address, u64 by
 		ret = vgpu_mem_take_pages(mem, address);
 		up(&channel->user->workers);
 	}
-	vgpu_user_charged(bytes);
+	vgpu_user_charged(fresh);
 	if (ret) {
 		vgpu_mem_put(mem);
 		return ERR_PTR(ret);

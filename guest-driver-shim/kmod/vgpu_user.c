@@ -2,6 +2,7 @@
 /* What one user may take, over all VFs of this guest: pages, buffers, commands, doorbells. */
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/hashtable.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -37,7 +38,8 @@ MODULE_PARM_DESC(user_doorbells, "Doorbells per second that one user may ring (2
 /* Woken when a closed channel has given back what it had. */
 DECLARE_WAIT_QUEUE_HEAD(vgpu_users_wait);
 static DEFINE_SPINLOCK(vgpu_users_lock);
-static LIST_HEAD(vgpu_users);
+/* A user may be many: of the numbers that his user namespaces have, say. */
+static DEFINE_HASHTABLE(vgpu_users, 10);
 static u64 vgpu_pinned;
 /* The part of vgpu_pinned that is being allocated. The kernel may still count it as available. */
 static u64 vgpu_filling;
@@ -56,12 +58,12 @@ struct vgpu_user *vgpu_user_get(void)
 	fresh->uid = current_uid();
 	sema_init(&fresh->workers, VGPU_WORKERS);
 	spin_lock(&vgpu_users_lock);
-	list_for_each_entry(user, &vgpu_users, link)
+	hash_for_each_possible(vgpu_users, user, link, __kuid_val(fresh->uid))
 		if (uid_eq(user->uid, fresh->uid))
 			goto found;
 	user = fresh;
 	fresh = NULL;
-	list_add(&user->link, &vgpu_users);
+	hash_add(vgpu_users, &user->link, __kuid_val(user->uid));
 found:
 	user->refs++;
 	spin_unlock(&vgpu_users_lock);
@@ -79,7 +81,7 @@ void vgpu_user_put(struct vgpu_user *user)
 	if (--user->refs)
 		user = NULL;
 	else
-		list_del(&user->link);
+		hash_del(&user->link);
 	spin_unlock(&vgpu_users_lock);
 	kfree(user);
 }
@@ -88,59 +90,59 @@ void vgpu_user_put(struct vgpu_user *user)
  * Who has nothing yet finds as much left as everybody else has: nobody takes more than what he
  * leaves to others. The administrator may take all, and something is kept for him.
  */
-static bool vgpu_user_may_pin(struct vgpu_user *user, u64 bytes, bool admin)
+static bool vgpu_user_may_pin(struct vgpu_user *user, u64 bytes, u64 fresh, bool admin)
 {
 	u64 ram = (u64)totalram_pages() << PAGE_SHIFT;
 	u64 available = (u64)max(si_mem_available(), 0l) << PAGE_SHIFT;
 	u64 all = ram / 100 * min(READ_ONCE(pinned_percent), 100u);
 	u64 left = all > vgpu_pinned ? all - vgpu_pinned : 0;
 
-	if (bytes > left || bytes + vgpu_filling + ram / VGPU_KEEP_FREE_SHARE > available)
+	if (bytes > left || fresh + vgpu_filling + ram / VGPU_KEEP_FREE_SHARE > available)
 		return false;
 	return admin || (user->pinned + bytes + all / VGPU_RESERVE_SHARE <= left &&
 			 user->mems < READ_ONCE(user_buffers));
 }
 
-static int vgpu_user_try_charge(struct vgpu_user *user, u64 bytes, bool admin)
+static int vgpu_user_try_charge(struct vgpu_user *user, u64 bytes, u64 fresh, bool admin)
 {
 	bool may;
 
 	spin_lock(&vgpu_users_lock);
-	may = vgpu_user_may_pin(user, bytes, admin);
+	may = vgpu_user_may_pin(user, bytes, fresh, admin);
 	if (may) {
 		user->mems++;
 		user->pinned += bytes;
 		vgpu_pinned += bytes;
-		vgpu_filling += bytes;
+		vgpu_filling += fresh;
 	}
 	spin_unlock(&vgpu_users_lock);
 	return may ? 0 : -ENOMEM;
 }
 
 /**
- * vgpu_user_charge() - count pages before they are allocated
+ * vgpu_user_charge() - count pages
  * @user: whose; waits for those of his closed channels
  * @bytes: page aligned
- *
- * vgpu_user_charged() follows when they are allocated, or will not be.
+ * @fresh: of them, those that are yet to be allocated. vgpu_user_charged() follows when they are,
+ *	or will not be
  *
  * Return: 0 until vgpu_user_uncharge(), or -ENOMEM (a limit would be passed), -ERESTARTSYS.
  */
-int vgpu_user_charge(struct vgpu_user *user, u64 bytes)
+int vgpu_user_charge(struct vgpu_user *user, u64 bytes, u64 fresh)
 {
 	bool admin = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 
-	return vgpu_user_retry(user, vgpu_user_try_charge(user, bytes, admin));
+	return vgpu_user_retry(user, vgpu_user_try_charge(user, bytes, fresh, admin));
 }
 
 /**
  * vgpu_user_charged() - what vgpu_user_charge() has counted is not available any more
- * @bytes: as for that
+ * @fresh: as for that
  */
-void vgpu_user_charged(u64 bytes)
+void vgpu_user_charged(u64 fresh)
 {
 	spin_lock(&vgpu_users_lock);
-	vgpu_filling -= bytes;
+	vgpu_filling -= fresh;
 	spin_unlock(&vgpu_users_lock);
 }
 
@@ -168,8 +170,10 @@ static int vgpu_user_pace(atomic64_t *next_at, unsigned int per_second)
 	while (!atomic64_try_cmpxchg(next_at, &due, max(due, now) + gap))
 		;
 	while (due - now > VGPU_BURST_NS) {
-		if (signal_pending(current))
+		if (signal_pending(current)) {
+			atomic64_sub(gap, next_at); /* it comes again */
 			return -ERESTARTSYS;
+		}
 		__set_current_state(TASK_INTERRUPTIBLE | TASK_FREEZABLE);
 		schedule_timeout(max(nsecs_to_jiffies(due - now - VGPU_BURST_NS), 1ul));
 		now = ktime_get_ns();

@@ -46,7 +46,8 @@ static vm_fault_t vgpu_vm_fault(struct vm_fault *vmf)
 		return VM_FAULT_SIGBUS;
 	if (vgpu->direct)
 		return vgpu_vm_insert(vmf, mem, at);
-	down_read(&vgpu->binding);
+	if (down_read_killable(&vgpu->binding))
+		return VM_FAULT_NOPAGE; /* dying */
 	ret = vgpu_vm_insert_dma(vmf, mem, at);
 	up_read(&vgpu->binding);
 	return ret;

@@ -53,7 +53,7 @@ GROUPS = (
     Group("lies", "a host that lies", Setup(kernel_arguments="init_on_free=1", through=LyingHost), bad_hosts.LYING),
     # What is freed is zeroed: memory that a program has mapped then is not its own any more.
     Group("bounce", "all DMA through bounce buffers, as in confidential guests", Setup(kernel_arguments="swiotlb=force init_on_free=1"),
-          (_data_path, life_cycle.unbind, life_cycle.reset, life_cycle.reset_then_unbind)),
+          (_data_path, life_cycle.unbind, life_cycle.reset, life_cycle.reset_then_unbind, life_cycle.unbind_without_memory)),
     Group("iommu", "an emulated IOMMU between the device and memory",
           Setup(kernel_arguments="intel_iommu=on,strict", devices=_IOMMU), (_data_path, hostile_users.pages, life_cycle.unbind, life_cycle.reset, life_cycle.reset_then_unbind, hostile_users.pin_limit)),
     Group("line", "no MSI: a line interrupt", Setup(kernel_arguments="pci=nomsi"), (_data_path, hostile_users.kick_flood)),

@@ -217,6 +217,18 @@ def leaves_nothing(bed):
     unload(bed)
 
 
+def unbind_without_memory(bed):
+    """The driver is unbound when hardly any memory is left: what a program has mapped stays its own, and nobody is killed for it."""
+    address, held = bed.pci_address(), bed.program("pages", "full")
+    held.wait_for_line("mapped", 60 * bed.patience)
+    _unbind(bed, address)
+    held.wait_for_line("lost", 60 * bed.patience)
+    bed.shell("killall -USR1 pages")
+    held.passes(60 * bed.patience)
+    _bind(bed, address)
+    _works_again(bed)
+
+
 # After a suspend the machine's own hot-plug events no longer arrive.
 TESTS = (executor_dies, unbind, reset, reset_then_unbind, bus_mastering_off, remove_and_rescan, unplug, hibernate, suspend, leaves_nothing)
 KEXEC = (kexec,)

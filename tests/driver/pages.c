@@ -5,6 +5,7 @@
  *
  * usage: pages          all of this
  *        pages keep     maps a buffer, says "mapped", says "lost" when the channel is, and after SIGUSR1 looks whether the memory is still its own
+ *        pages full     the same with a large buffer, and takes nearly all other memory until then
  */
 #include "ring.h"
 
@@ -15,6 +16,8 @@
 #define PATIENCE 30.0
 #define KEPT (4 * MIB)
 #define OTHER (64 * MIB)
+#define LARGE (96 * MIB)
+#define LEFT (32 * MIB)
 
 static void fill(uint64_t *words, size_t bytes, uint64_t seed)
 {
@@ -146,29 +149,47 @@ static void on_signal(int number)
 	told = number;
 }
 
-static void keep(struct ring *ring)
+/* Memory of which so much is written that nearly none is left for others. */
+static void *take_all_memory(size_t *bytes)
+{
+	char *at;
+
+	*bytes = (size_t)memory_available();
+	at = anonymous(*bytes, PROT_READ | PROT_WRITE);
+	for (size_t i = 0; i < *bytes && memory_available() > (int64_t)LEFT; i += MIB)
+		memset(at + i, 1, MIB);
+	return at;
+}
+
+static void keep(struct ring *ring, size_t bytes, bool full)
 {
 	struct vgpu_ioc_buffer buffer;
-	int error = buffer_alloc(ring->fd, KEPT, &buffer);
-	uint64_t *at = error ? MAP_FAILED : buffer_map(ring->fd, &buffer, KEPT), *other;
+	int error = buffer_alloc(ring->fd, bytes, &buffer);
+	uint64_t *at = error ? MAP_FAILED : buffer_map(ring->fd, &buffer, bytes), *other;
 	struct pollfd p = { .fd = ring->fd };
+	size_t taken = 0;
+	void *rest = NULL;
 
 	if (at == MAP_FAILED)
 		tap_bail("a buffer: %s", strerror(error ? error : errno));
 	signal(SIGUSR1, on_signal);
-	fill(at, KEPT, 2);
+	fill(at, bytes, 2);
+	if (full)
+		rest = take_all_memory(&taken);
 	puts("mapped");
 	while (poll(&p, 1, -1) < 1 || !(p.revents & POLLHUP))
 		;
 	puts("lost");
 	while (!told)
 		sleep_ms(5);
-	tap_ok(holds(at, KEPT, 2), "what the program has put there is there");
+	tap_ok(holds(at, bytes, 2), "what the program has put there is there");
+	if (full)
+		munmap(rest, taken);
 	other = anonymous(OTHER, PROT_READ | PROT_WRITE);
 	fill(other, OTHER, 3);
-	tap_ok(holds(at, KEPT, 2), "nobody else has got its pages");
-	fill(at, KEPT, 4);
-	tap_ok(holds(other, OTHER, 3) && holds(at, KEPT, 4), "nor is what it writes there written anywhere else");
+	tap_ok(holds(at, bytes, 2), "nobody else has got its pages");
+	fill(at, bytes, 4);
+	tap_ok(holds(other, OTHER, 3) && holds(at, bytes, 4), "nor is what it writes there written anywhere else");
 }
 
 int main(int argc, char **argv)
@@ -181,7 +202,9 @@ int main(int argc, char **argv)
 	if (error)
 		tap_bail("no channel: %s", strerror(error));
 	if (argc > 1 && !strcmp(argv[1], "keep")) {
-		keep(&ring);
+		keep(&ring, KEPT, false);
+	} else if (argc > 1 && !strcmp(argv[1], "full")) {
+		keep(&ring, LARGE, true);
 	} else {
 		test_reach(&ring);
 		test_pinned(&ring);

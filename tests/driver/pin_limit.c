@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A user pins no more memory than the limit, however it is held: by a buffer, or only by a mapping of a buffer that was freed.
+ * A user pins no more memory than the limit, however it is held: by a buffer, only by a mapping of a buffer that was freed, or by
+ * one page each of huge pages.
  * Where the limit is reached BUFFER_ALLOC fails; no process is killed for it.
  */
 #include "device.h"
 
 #define PIECE (8 * MIB)
 #define BYSTANDER_BYTES (60 * MIB)
+#define HUGE (2 * MIB)
 
 /* Allocates until it fails; the IDs go to `ids`. */
 static unsigned int fill(int fd, uint32_t *ids, unsigned int max, int *error)
@@ -44,6 +46,40 @@ static unsigned int hold_by_mapping(int fd, void **maps, unsigned int max, int *
 		count++;
 	}
 	return count;
+}
+
+/* A huge page, at best, of which one page becomes a buffer before it is unmapped. 0, or an errno. */
+static int pin_part(int fd)
+{
+	char *at = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *page = (char *)(((uintptr_t)at + HUGE - 1) & ~(HUGE - 1));
+	struct vgpu_ioc_buffer buffer = { .address = (uintptr_t)page, .bytes = PAGE };
+	int error;
+
+	if (at == MAP_FAILED)
+		return errno;
+	madvise(page, HUGE, MADV_HUGEPAGE);
+	*page = 1;
+	error = ioctl(fd, VGPU_IOC_BUFFER_PIN, &buffer) ? errno : 0;
+	munmap(at, 2 * HUGE);
+	return error;
+}
+
+static void test_parts_of_huge_pages(int fd, size_t limit)
+{
+	int64_t before = memory_available(), kept;
+	unsigned int count = 0;
+	int error = 0;
+
+	while (count < 2 * limit / HUGE && !(error = pin_part(fd)))
+		count++;
+	if (error == EOPNOTSUPP) {
+		tap_skip("parts of huge pages", "the device does not reach the program's own memory in this guest");
+		return;
+	}
+	kept = before - memory_available();
+	tap_ok(kept < (int64_t)(limit + 24 * MIB), "one page each of %u huge pages keeps %lld MiB, %lu MiB allowed (%s)", count,
+	       (long long)kept / (long long)MIB, limit / MIB, strerror(error));
 }
 
 static int be_a_bystander(void *arg)
@@ -129,6 +165,9 @@ int main(void)
 	again = fill(fd, ids, 4096, &error);
 	tap_ok(again == limit, "after munmap the whole limit can be used again: %u of %u (%s)", again, limit,
 	       strerror(error));
+	for (unsigned int i = 0; i < again; i++)
+		buffer_free(fd, ids[i]);
+	test_parts_of_huge_pages(fd, limit * PIECE);
 	close(fd);
 	tap_ok(memory_returns(before - 16 * (int64_t)MIB, 20), "after close the memory is back");
 	test_nobody_is_killed();

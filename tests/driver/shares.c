@@ -6,6 +6,12 @@
 #define MODEST 1001
 #define PIECE (4 * MIB)
 #define MODEST_BYTES (16 * MIB)
+/* Numbers of users that one user has in his user namespaces. */
+#define FIRST_NUMBER 100000
+#define NUMBERS 30000
+/* So few that hardly anybody comes between, so often that nobody does once. */
+#define OPENS 10
+#define ROUNDS 300
 
 static int to_parent[2], from_parent[2];
 
@@ -86,6 +92,54 @@ static void test_returns(void)
 	tap_ok(status == 0, "the first user may open again once its programs have ended: %s", strerror(status));
 }
 
+/* The shortest time of some for so many opens. */
+static double open_time(void)
+{
+	double best = 1e9;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		double began = now_s();
+
+		for (int i = 0; i < OPENS; i++)
+			close(open(device_path(), O_RDWR));
+		if (now_s() - began < best)
+			best = now_s() - began;
+	}
+	return best;
+}
+
+static int be_many(void *arg)
+{
+	struct rlimit files = { NUMBERS + 64, NUMBERS + 64 };
+	int opened = 0;
+
+	(void)arg;
+	if (setrlimit(RLIMIT_NOFILE, &files))
+		return 119;
+	while (opened < NUMBERS && !setresuid((uid_t)(FIRST_NUMBER + opened), 0, 0) && open(device_path(), O_RDWR) >= 0)
+		opened++;
+	printf("# %d users have the device open\n", opened);
+	fflush(stdout);
+	say_ready();
+	return 0;
+}
+
+/* One user who is many does not delay another one's open. */
+static void test_many(void)
+{
+	double alone = open_time(), beside;
+	pid_t many = spawn_as(0, be_many, NULL);
+	char byte = 0;
+
+	if (read(to_parent[0], &byte, 1) != 1)
+		tap_bail("the many users said nothing");
+	beside = open_time();
+	tap_ok(beside < 2 * alone, "an open takes %.2f times as long beside %d other users", beside / alone, NUMBERS);
+	if (write(from_parent[1], &byte, 1) != 1)
+		tap_bail("write");
+	child_status(many, 60);
+}
+
 int main(void)
 {
 	unsigned int pieces;
@@ -95,6 +149,7 @@ int main(void)
 		tap_bail("root only");
 	if (pipe(to_parent) || pipe(from_parent))
 		tap_bail("pipe");
+	test_many();
 	test_share(take_channels, "channels");
 	test_returns();
 	pieces = test_share(take_memory, "pieces of 4 MiB");
