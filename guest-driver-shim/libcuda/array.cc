@@ -194,10 +194,11 @@ CU_API(cuArrayCreate_v2)(CUarray* out, const CUDA_ARRAY_DESCRIPTOR_st* desc) {
 }
 
 CU_API(cuArrayDestroy)(CUarray handle) {
-  const Current current = CurrentContext();
-  if (current.error != CUDA_SUCCESS) return current.error;
+  if (const CUresult error = Driver::Get().Ready()) return error;
   const auto array = FindArray(handle);
-  if (array == nullptr || array->is_level || array->device != current.device) return CUDA_ERROR_INVALID_HANDLE;
+  if (array == nullptr || array->is_level) return CUDA_ERROR_INVALID_HANDLE;
+  const Current current = PrimaryOf(array->device);
+  if (current.error != CUDA_SUCCESS) return current.error;
   Arrays().Remove(handle);
   FreeMemory(current, array->address);
   return CUDA_SUCCESS;
@@ -239,10 +240,11 @@ CU_API(cuMipmappedArrayGetLevel)(CUarray* out, CUmipmappedArray handle, unsigned
   return CUDA_SUCCESS;
 }
 CU_API(cuMipmappedArrayDestroy)(CUmipmappedArray handle) {
-  const Current current = CurrentContext();
-  if (current.error != CUDA_SUCCESS) return current.error;
+  if (const CUresult error = Driver::Get().Ready()) return error;
   const auto array = FindMipmappedArray(handle);
-  if (array == nullptr || array->levels[0]->device != current.device) return CUDA_ERROR_INVALID_HANDLE;
+  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const Current current = PrimaryOf(array->levels[0]->device);
+  if (current.error != CUDA_SUCCESS) return current.error;
   MipmappedArrays().Remove(handle);
   for (const CUarray level : array->handles) Arrays().Remove(level);
   FreeMemory(current, array->address);

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/managed.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
+#include "guest-driver-shim/libcuda/launch/host_function.h"
 
 namespace {
 
@@ -28,6 +30,12 @@ CUresult Run(const Place& place, const Command& command, Finish finish) {
   return finish == Finish::kWait ? place.current.channel->Call(command).status : Enqueue(place.current, command);
 }
 
+// The device in whose memory it is, unless that is the device of the stream; nullptr: it is there, or in no device's.
+Device* Elsewhere(const Place& place, CUdeviceptr address) {
+  if (Driver::Get().devices().size() == 1 || IsDeviceRange(place.current.device, address, 1)) return nullptr;
+  return DeviceOf(address);
+}
+
 // Device memory where a copy is told that there is host memory: the kind of the copy is wrong, or its arguments are in
 // the wrong order. The program's own memory may not be where it is then.
 bool IsOnlyOfDevice(Device* device, const void* address) {
@@ -38,7 +46,7 @@ bool IsOnlyOfDevice(Device* device, const void* address) {
 bool EndsNowhere(const void* host, uint64_t bytes) { return bytes > kStagedBytes && !IsHostMemory(host, bytes); }
 // What CUDA is to find out by itself is no device memory: is it the program's? Freed device memory is neither.
 bool IsSomewhere(const Place& place, CUdeviceptr address, uint64_t bytes) {
-  return bytes == 0 || IsDeviceRange(place.current.device, address, 1) ||
+  return bytes == 0 || IsDeviceRange(place.current.device, address, 1) || Elsewhere(place, address) != nullptr ||
          IsHostMemory(reinterpret_cast<const void*>(address), bytes);
 }
 
@@ -70,6 +78,86 @@ CUresult ReachTurn(const Place& place) {
 }
 void* Pointer(CUdeviceptr host) { return reinterpret_cast<void*>(host); }
 
+// One side of a copy.
+struct End {
+  Device* device;  // nullptr: the host
+  CUdeviceptr at;
+};
+
+// Bytes from one side to the other, in no stream of the program's: it has waited for what is to be done before.
+CUresult Carry(const End& to, const End& from, uint64_t bytes) {
+  struct OwnStream {
+    explicit OwnStream(Device* of) : device(of) {
+      if (device != nullptr) error = CreateStreamNumber(device, CU_STREAM_NON_BLOCKING, 0, &number);
+    }
+    OwnStream(const OwnStream&) = delete;
+    ~OwnStream() {
+      if (device != nullptr && error == CUDA_SUCCESS) DestroyStreamNumber(device, number);
+    }
+    Device* const device;
+    uint32_t number = 0;
+    CUresult error = CUDA_SUCCESS;
+  };
+  const OwnStream there(to.device), here(from.device);
+  for (const OwnStream* each : {&there, &here})
+    if (each->error != CUDA_SUCCESS) return each->error;
+  std::vector<std::byte> piece(std::min(bytes, kPiece));
+  for (uint64_t at = 0; at < bytes; at += piece.size()) {
+    const std::span part(piece.data(), std::min<uint64_t>(piece.size(), bytes - at));
+    const auto call = [&](uint32_t op, const End& end, const OwnStream& stream, std::span<const std::byte> payload,
+                          std::span<std::byte> answer) {
+      return end.device->channel->Call({.op = op, .stream = stream.number, .args = {end.at + at}}, payload, answer)
+          .status;
+    };
+    CUresult error = CUDA_SUCCESS;
+    if (from.device == nullptr) {
+      memcpy(part.data(), Pointer(OfHost(from.at + at)), part.size());
+    } else {
+      error = call(VGPU_OP_COPY_OUT, from, here, {}, part);
+    }
+    if (error != CUDA_SUCCESS) return error;
+    if (to.device == nullptr) {
+      memcpy(Pointer(OfHost(to.at + at)), part.data(), part.size());
+    } else {
+      error = call(VGPU_OP_COPY_IN, to, there, part, {});
+    }
+    if (error != CUDA_SUCCESS) return error;
+  }
+  return CUDA_SUCCESS;
+}
+
+bool IsThere(const End& end, uint64_t bytes) {
+  return end.device != nullptr ? IsDeviceRange(end.device, end.at, bytes) : IsHostMemory(Pointer(end.at), bytes);
+}
+
+// A copy with a side on another device than the stream's: this process carries the bytes, when the stream is there.
+CUresult Across(const Place& place, const End& to, const End& from, uint64_t bytes, Finish finish) {
+  if (const CUresult error = MayWait(place, finish)) return error;
+  if (bytes == 0) return CUDA_SUCCESS;
+  if (!IsThere(to, bytes) || !IsThere(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  if (const InCapture capture = Capturing(place.current, place.stream)) {
+    const auto submit = [=](const Current& at, uint32_t stream) {
+      return Across({at, stream, CUDA_SUCCESS}, to, from, bytes, Finish::kLater);
+    };
+    const auto type = [](const End& end) { return end.device != nullptr ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST; };
+    return CaptureCopy(place, capture, type(to), to.at, type(from), from.at, bytes, submit);
+  }
+  const auto is_pageable = [](const End& end) { return end.device == nullptr && !IsHostBlock(end.at); };
+  if (finish == Finish::kLater && !is_pageable(to) && !is_pageable(from)) {
+    const auto carry = [=, channel = place.current.channel](CUresult status) {
+      if (status != CUDA_SUCCESS) return;
+      if (const CUresult error = Carry(to, from, bytes)) channel->LeavePostedError(error);
+    };
+    return EnqueueHostFunction(place.current, place.stream, carry, true);
+  }
+  if (const CUresult error = SyncStream(place.current, place.stream)) return error;
+  for (Device* const device : {to.device, from.device}) {
+    if (finish == Finish::kLater || device == nullptr || device == place.current.device) continue;
+    if (const CUresult error = SyncStream(PrimaryOf(device), VGPU_STREAM_LEGACY)) return error;
+  }
+  return Carry(to, from, bytes);
+}
+
 CUresult PinnedCopy(const Place& place, uint32_t op, CUdeviceptr device_address, const PinnedSpan& host, uint64_t bytes,
                     Finish finish) {
   Command command;
@@ -86,6 +174,8 @@ CUresult ToDevice(const Place& place, CUdeviceptr to, const void* from, uint64_t
   if (const CUresult error = MayWait(place, finish)) return error;
   if (bytes == 0) return CUDA_SUCCESS;
   if (from == nullptr || to == 0 || IsOnlyOfDevice(place.current.device, from)) return CUDA_ERROR_INVALID_VALUE;
+  if (Device* const other = Elsewhere(place, to))
+    return Across(place, {other, to}, {nullptr, AddressOf(from)}, bytes, finish);
   if (const InCapture capture = Capturing(place.current, place.stream)) {
     const auto submit = [=](const Current& at, uint32_t stream) {
       return ToDevice({at, stream, CUDA_SUCCESS}, to, from, bytes, Finish::kLater);
@@ -126,6 +216,8 @@ CUresult FromDevice(const Place& place, void* to, CUdeviceptr from, uint64_t byt
   if (const CUresult error = MayWait(place, finish)) return error;
   if (bytes == 0) return CUDA_SUCCESS;
   if (to == nullptr || from == 0 || IsOnlyOfDevice(place.current.device, to)) return CUDA_ERROR_INVALID_VALUE;
+  if (Device* const other = Elsewhere(place, from))
+    return Across(place, {nullptr, AddressOf(to)}, {other, from}, bytes, finish);
   if (const InCapture capture = Capturing(place.current, place.stream)) {
     const auto submit = [=](const Current& at, uint32_t stream) {
       return FromDevice({at, stream, CUDA_SUCCESS}, to, from, bytes, Finish::kLater);
@@ -159,6 +251,12 @@ CUresult OnDevice(const Place& place, CUdeviceptr to, CUdeviceptr from, uint64_t
   if (const CUresult error = MayWait(place, finish)) return error;
   if (bytes == 0) return CUDA_SUCCESS;
   if (to == 0 || from == 0) return CUDA_ERROR_INVALID_VALUE;
+  Device* const there = Elsewhere(place, to);
+  Device* const here = Elsewhere(place, from);
+  if (there != nullptr || here != nullptr) {
+    const auto or_own = [&](Device* other) { return other != nullptr ? other : place.current.device; };
+    return Across(place, {or_own(there), to}, {or_own(here), from}, bytes, finish);
+  }
   if (const InCapture capture = Capturing(place.current, place.stream)) {
     const auto submit = [=](const Current& at, uint32_t stream) {
       return OnDevice({at, stream, CUDA_SUCCESS}, to, from, bytes, Finish::kLater);
@@ -207,7 +305,8 @@ CUresult CopyAnywhere(const Place& place, CUdeviceptr to, CUdeviceptr from, uint
   if (place.error != CUDA_SUCCESS) return place.error;
   if (bytes == 0) return CUDA_SUCCESS;
   Device* device = place.current.device;
-  const bool to_device = IsDeviceRange(device, to, 1), from_device = IsDeviceRange(device, from, 1);
+  const bool to_device = IsDeviceRange(device, to, 1) || Elsewhere(place, to) != nullptr;
+  const bool from_device = IsDeviceRange(device, from, 1) || Elsewhere(place, from) != nullptr;
   void* host_to = reinterpret_cast<void*>(to);
   const void* host_from = reinterpret_cast<const void*>(from);
   if (to_device && from_device) return Settle(place, to, finish, OnDevice(place, to, from, bytes, finish));
@@ -257,17 +356,34 @@ CUresult DtoDLater(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n, 
 CUresult CopyLater(DefaultStream m, CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s) {
   return CopyBetween(Where(m, s), to, from, n, Finish::kLater);
 }
-// There is one device, so its own memory is that of any peer.
-bool BothAreHere(CUcontext to, CUcontext from) {
+// The devices that the contexts of a copy between peers name.
+struct Peers {
+  CUresult error = CUDA_ERROR_INVALID_CONTEXT;
+  Device* to = nullptr;
+  Device* from = nullptr;
+  bool are_both(const Device* device) const { return to == device && from == device; }
+};
+Peers PeersOf(CUcontext to, CUcontext from) {
   auto& contexts = Driver::Get().contexts();
-  return contexts.Find(to) != nullptr && contexts.Find(from) != nullptr;
+  const auto there = contexts.Find(to), here = contexts.Find(from);
+  return there == nullptr || here == nullptr ? Peers{} : Peers{CUDA_SUCCESS, there->device, here->device};
 }
 CUresult Peer(DefaultStream m, CUdeviceptr to, CUcontext there, CUdeviceptr from, CUcontext here, size_t n) {
-  return BothAreHere(there, here) ? DtoD(m, to, from, n) : CUDA_ERROR_INVALID_CONTEXT;
+  const Peers peers = PeersOf(there, here);
+  if (peers.error != CUDA_SUCCESS) return peers.error;
+  const Place place = Where(m, nullptr);
+  if (place.error != CUDA_SUCCESS) return place.error;
+  if (peers.are_both(place.current.device)) return DtoD(m, to, from, n);
+  return Across(place, {peers.to, to}, {peers.from, from}, n, Finish::kWait);
 }
 CUresult PeerLater(DefaultStream m, CUdeviceptr to, CUcontext there, CUdeviceptr from, CUcontext here, size_t n,
                    CUstream s) {
-  return BothAreHere(there, here) ? DtoDLater(m, to, from, n, s) : CUDA_ERROR_INVALID_CONTEXT;
+  const Peers peers = PeersOf(there, here);
+  if (peers.error != CUDA_SUCCESS) return peers.error;
+  const Place place = Where(m, s);
+  if (place.error != CUDA_SUCCESS) return place.error;
+  if (peers.are_both(place.current.device)) return OnDevice(place, to, from, n, Finish::kLater);
+  return Across(place, {peers.to, to}, {peers.from, from}, n, Finish::kLater);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "guest-driver-shim/libcuda/driver/marker.h"
 #include "guest-driver-shim/libcuda/driver/streams.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
+#include "guest-driver-shim/libcuda/launch/host_function.h"
 #include "guest-driver-shim/libcuda/launch/submit.h"
 
 namespace vgpud::cuda {
@@ -47,8 +48,15 @@ HandleTable<CUevent, Event>& Events() {
 GraphWork RecordingWork(std::shared_ptr<Marker> marker) {
   return [marker = std::move(marker)](const Current& at, uint32_t on) { return marker->Record(at, on); };
 }
+// Another device's event is nothing that this one's executor could wait for: a host function does, when its turn comes
+// in the stream.
+CUresult HoldFor(const Marker& marker, const Current& current, uint32_t stream) {
+  if (marker.device() == current.device) return marker.Hold(current, stream);
+  const auto wait = marker.WaitForThis();
+  return wait == nullptr ? CUDA_SUCCESS : EnqueueHostFunction(current, stream, [wait](CUresult) { wait(); });
+}
 GraphWork WaitingWork(std::shared_ptr<Marker> marker) {
-  return [marker = std::move(marker)](const Current& at, uint32_t on) { return marker->Hold(at, on); };
+  return [marker = std::move(marker)](const Current& at, uint32_t on) { return HoldFor(*marker, at, on); };
 }
 
 CUresult Record(DefaultStream mode, CUevent event, CUstream stream, unsigned flags) {
@@ -113,9 +121,7 @@ CUresult StreamWaitsForEvent(const Current& current, uint32_t stream, CUevent ev
   const bool recorded = found->marker->recorded();
   if (const CUresult error = WaitInCapture(current, stream, captured.get(), recorded, &done)) return error;
   if (done) return CUDA_SUCCESS;
-  // Another device's event can't be waited for by this one's executor: wait here.
-  if (found->marker->device() != current.device) return found->marker->Wait();
-  return found->marker->Hold(current, stream);
+  return HoldFor(*found->marker, current, stream);
 }
 
 namespace {

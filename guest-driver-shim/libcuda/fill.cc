@@ -36,7 +36,15 @@ CUresult FillOn(const Current& current, uint32_t stream, CUdeviceptr to, uint32_
 
 CUresult Fill(DefaultStream mode, const CUDA_MEMSET_NODE_PARAMS_st& fill, CUstream stream) {
   const Place place = Where(mode, stream);
-  return place.error != CUDA_SUCCESS ? place.error : FillRows(place.current, place.stream, fill);
+  if (place.error != CUDA_SUCCESS) return place.error;
+  // Memory of another device is filled there, when the stream has come so far.
+  const bool elsewhere = Driver::Get().devices().size() > 1 && IsDefaultStream(stream) && fill.dst != 0 &&
+                         !IsDeviceRange(place.current.device, fill.dst, 1);
+  Device* const other = elsewhere ? DeviceOf(fill.dst) : nullptr;
+  if (other == nullptr) return FillRows(place.current, place.stream, fill);
+  if (const CUresult error = SyncStream(place.current, place.stream)) return error;
+  const Current there = PrimaryOf(other);
+  return there.error != CUDA_SUCCESS ? there.error : FillRows(there, VGPU_STREAM_LEGACY, fill);
 }
 
 template <uint32_t kElement, class Value>

@@ -32,10 +32,12 @@ CUresult Alloc(CUdeviceptr* out, size_t bytes) {
   return AllocDevice(current, out, bytes);
 }
 
+// With any context current, or none.
 CUresult FreeDevice(CUdeviceptr address) {
-  const Current current = CurrentContext();
-  if (current.error != CUDA_SUCCESS) return current.error;
   if (address == 0) return CUDA_SUCCESS;
+  Device* const device = DeviceOf(address);
+  const Current current = device != nullptr ? PrimaryOf(device) : CurrentContext();
+  if (current.error != CUDA_SUCCESS) return current.error;
   if (const CUresult error = RefuseUnsafeCall()) return error;
   Device::Allocation allocation;
   {
@@ -208,16 +210,23 @@ CUresult GetInfo(size_t* free_bytes, size_t* total_bytes) {
   return CUDA_SUCCESS;
 }
 
+// Of host memory that kernels reach, too.
 CUresult AddressRange(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
-  const Current current = CurrentContext(false);
-  if (current.error != CUDA_SUCCESS) return current.error;
-  const auto mapped = FindMapped(address);
-  MutexLock lock(current.device->mutex);
-  const auto it = Containing(current.device->allocations, address, 0, AllocationBytes);
-  if (it == current.device->allocations.end() && !mapped) return CUDA_ERROR_NOT_FOUND;
-  if (base != nullptr) *base = mapped ? mapped->address : it->first;
-  if (bytes != nullptr) *bytes = mapped ? mapped->bytes : it->second.bytes;
-  return CUDA_SUCCESS;
+  if (const Current current = CurrentContext(false); current.error != CUDA_SUCCESS) return current.error;
+  const auto tell = [&](CUdeviceptr begin, uint64_t size) {
+    if (base != nullptr) *base = begin;
+    if (bytes != nullptr) *bytes = size;
+    return CUDA_SUCCESS;
+  };
+  if (const auto mapped = FindMapped(address)) return tell(mapped->address, mapped->bytes);
+  if (Device* const device = DeviceOf(address)) {
+    MutexLock lock(device->mutex);
+    const auto it = Containing(device->allocations, address, 0, AllocationBytes);
+    if (it != device->allocations.end()) return tell(it->first, it->second.bytes);
+  }
+  MutexLock lock(HostMutex());
+  const auto it = Containing(HostBlocks(), address, 0, HostBytes);
+  return it != HostBlocks().end() ? tell(it->first, it->second.bytes) : CUDA_ERROR_NOT_FOUND;
 }
 
 }  // namespace

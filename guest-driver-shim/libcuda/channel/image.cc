@@ -168,7 +168,7 @@ bool ReadOwnMemory(void* to, const void* from, uint64_t bytes) {
   auto* source = static_cast<std::byte*>(const_cast<void*>(from));
   while (bytes > 0) {
     iovec local{target, bytes}, remote{source, bytes};
-    const ssize_t n = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    const ssize_t n = process_vm_readv(gettid(), &local, 1, &remote, 1, 0);
     if (n < 0 && (errno == EPERM || errno == ENOSYS)) {
       memcpy(target, source, bytes);
       return true;

@@ -38,7 +38,7 @@ bool IsForBoth(int fd) { return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR; }
 
 // A descriptor of our own for one that this process has; the program may close that one at any time.
 OwnedFd FindOpen(const ShownFile& file) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir("/proc/self/fd"), &closedir);
+  const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir("/proc/thread-self/fd"), &closedir);
   while (const dirent* each = all != nullptr ? readdir(all.get()) : nullptr) {
     char* end = nullptr;
     const long number = strtol(each->d_name, &end, 10);
@@ -52,7 +52,7 @@ OwnedFd FindOpen(const ShownFile& file) {
 }  // namespace
 
 void ForEachMapping(uint64_t at, uint64_t bytes, const std::function<void(const Mapping&, uint64_t)>& f) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> maps(fopen("/proc/self/maps", "re"), &fclose);
+  const std::unique_ptr<FILE, int (*)(FILE*)> maps(fopen("/proc/thread-self/maps", "re"), &fclose);
   char line[kLine];
   while (maps != nullptr && fgets(line, sizeof line, maps.get()) != nullptr) {
     Mapping m;
@@ -75,7 +75,7 @@ bool Treatment::is_for_children() const { return !Says(*this, MADV_DONTFORK); }
 bool Treatment::is_empty_in_children() const { return Says(*this, MADV_WIPEONFORK); }
 
 std::optional<Treatment> TreatmentOf(uint64_t at, uint64_t bytes) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> smaps(fopen("/proc/self/smaps", "re"), &fclose);
+  const std::unique_ptr<FILE, int (*)(FILE*)> smaps(fopen("/proc/thread-self/smaps", "re"), &fclose);
   std::optional<Treatment> found;
   Treatment here;
   bool inside = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process has mapped where, as the kernel says it (/proc/self/maps), and the files behind it.
+// What this process has mapped where, as the kernel says it (/proc/thread-self/maps: /proc/self is empty once the first
+// thread has ended), and the files behind it.
 #pragma once
 
 #include <cstdint>

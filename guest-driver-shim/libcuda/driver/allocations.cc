@@ -105,6 +105,14 @@ bool IsDeviceRange(Device* device, CUdeviceptr address, uint64_t bytes) {
   return Containing(device->globals, address, bytes, [](uint64_t size) { return size; }) != device->globals.end();
 }
 
+Device* DeviceOf(CUdeviceptr address) {
+  Device* const here = CurrentContext(false).device;
+  if (here != nullptr && IsDeviceRange(here, address, 1)) return here;
+  for (const auto& device : Driver::Get().devices())
+    if (device.get() != here && device->open.load() && IsDeviceRange(device.get(), address, 1)) return device.get();
+  return nullptr;
+}
+
 bool WantsSyncCopies(Device* device, CUdeviceptr address) {
   MutexLock lock(device->mutex);
   const auto it = Containing(device->allocations, address, 0, AllocationBytes);

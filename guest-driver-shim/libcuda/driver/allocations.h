@@ -76,6 +76,9 @@ CUresult EndGraphAllocation(Device::Allocation& allocation);
 // Is [address, address + bytes) inside one live allocation or module variable of the device, or all mapped there?
 bool IsDeviceRange(Device* device, CUdeviceptr address, uint64_t bytes);
 
+// The device in whose memory it is; nullptr: in that of none. That of the current context is asked first.
+Device* DeviceOf(CUdeviceptr address);
+
 // Did the program want copies and fills of this memory waited for (CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)?
 bool WantsSyncCopies(Device* device, CUdeviceptr address);
 

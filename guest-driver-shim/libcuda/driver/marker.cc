@@ -26,6 +26,12 @@ CUresult Marker::Hold(const Current& current, uint32_t stream) const {
   return current.channel->Post(record->In(VGPU_OP_EVENT_WAIT, stream));
 }
 
+std::function<void()> Marker::WaitForThis() const {
+  const auto record = latest();
+  if (record == nullptr) return nullptr;
+  return [record, events = device_->events.get()] { events->Wait(*record); };
+}
+
 bool Marker::Reached() const {
   const auto record = latest();
   return record == nullptr || device_->events->Reached(*record);

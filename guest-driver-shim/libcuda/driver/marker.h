@@ -2,6 +2,8 @@
 // Markers: places in streams that can be waited for.
 #pragma once
 
+#include <functional>
+
 #include "guest-driver-shim/libcuda/driver/driver.h"
 
 namespace vgpud::cuda {
@@ -14,8 +16,11 @@ class Marker {
 
   // Marks "here" in the stream.
   CUresult Record(const Current& current, uint32_t stream);
-  // The stream goes on only after the latest record.
+  // The stream, of the same device, goes on only after the latest record.
   CUresult Hold(const Current& current, uint32_t stream) const;
+  // A function that waits for what is the latest record now, and says nothing of how that ended; none: there is no
+  // record.
+  std::function<void()> WaitForThis() const;
 
   bool recorded() const { return latest() != nullptr; }
   // Of the latest record: has it been reached, waiting until it has, and when that was (host clock). Without a record:

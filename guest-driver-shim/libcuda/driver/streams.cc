@@ -76,7 +76,7 @@ CUresult StreamNumber(const Current& current, CUstream stream, DefaultStream mod
   if (value <= 1) return CUDA_SUCCESS;
   const auto found = Streams().Find(stream);
   if (found == nullptr || found->epoch != found->device->epoch.load()) return CUDA_ERROR_INVALID_HANDLE;
-  if (found->device != current.device) return CUDA_ERROR_INVALID_CONTEXT;
+  if (found->device != current.device) return CUDA_ERROR_INVALID_HANDLE;
   *number = found->id;
   return CUDA_SUCCESS;
 }

@@ -203,8 +203,7 @@ CU_API(cuModuleLoad)(CUmodule* out, const char* path) {
 }
 
 CU_API(cuModuleUnload)(CUmodule handle) {
-  const Current current = CurrentContext();
-  if (current.error != CUDA_SUCCESS) return current.error;
+  if (const CUresult error = Driver::Get().Ready()) return error;
   return CloseModule(Modules().Remove(handle));
 }
 

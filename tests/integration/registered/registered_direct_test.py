@@ -7,7 +7,7 @@ import harness
 from vgpuguest import daemon
 from vgpuguest.program import DirectProgram
 
-PARTS = ("children", "signals", "no_threads", "no_signals", "advice")
+PARTS = ("children", "signals", "no_threads", "no_signals", "advice", "first_thread_ended")
 
 
 def test():

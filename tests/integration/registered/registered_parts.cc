@@ -368,6 +368,28 @@ void Advice() {
   Expect("its bytes", words[0], 0x03030304);
 }
 
+// A program may end its first thread and go on: what is told of the process by that thread's entry is empty then.
+void FirstThreadEnded() {
+  std::thread([] {
+    char state = 0;
+    while (state != 'Z') {
+      std::string words;
+      std::getline(std::ifstream("/proc/self/stat"), words);
+      state = words[words.rfind(')') + 2];
+    }
+    Must("cuCtxSetCurrent", cuCtxSetCurrent(context));
+    constexpr size_t kCount = 8;
+    unsigned* const words = Pages(kCount);
+    memset(words, 0, kCount * kPage);
+    Add(Register(words, kCount * kPage), 5);
+    Expect("memory of the program's own", words[0], 5);
+    Must("cuMemHostUnregister", cuMemHostUnregister(words));
+    std::printf("first_thread_ended: %s\n", wrong == 0 ? "PASSED" : "FAILED");
+    std::exit(wrong == 0 ? 0 : 1);
+  }).detach();
+  pthread_exit(nullptr);
+}
+
 // The tools with which programs are built look at each access, and have most addresses for themselves.
 void UnderSanitizer() {
   constexpr size_t kBytes = 5000;
@@ -405,9 +427,16 @@ void UnderSanitizer() {
 constexpr struct {
   const char* name;
   void (*run)();
-} kParts[] = {{"pinned", Pinned},        {"unpinned", Unpinned}, {"too_much", TooMuch},
-              {"children", Children},    {"signals", Signals},   {"no_threads", NoThreads},
-              {"no_signals", NoSignals}, {"advice", Advice},     {"under_sanitizer", UnderSanitizer}};
+} kParts[] = {{"pinned", Pinned},
+              {"unpinned", Unpinned},
+              {"too_much", TooMuch},
+              {"children", Children},
+              {"signals", Signals},
+              {"no_threads", NoThreads},
+              {"no_signals", NoSignals},
+              {"advice", Advice},
+              {"under_sanitizer", UnderSanitizer},
+              {"first_thread_ended", FirstThreadEnded}};
 
 }  // namespace
 
