@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// base/precompiled/product.h for tests.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/precompiled/product.h"
