@@ -11,5 +11,8 @@ namespace vgpud::rm {
 ObservedObjects& OwnObjects();
 // `changed` runs after each ioctl that was looked at, in the thread that made it. Said before the driver is loaded.
 void OnObserved(void (*changed)());
+// Has nvidia-uvm agreed, for this process, to let the GPU reach no memory that was not given to it? Asked for in front
+// of the driver's own question (UvmInitialize); false before that, and in a build without rm_controls.
+bool HmmIsDisabled();
 
 }  // namespace vgpud::rm

@@ -3,8 +3,10 @@
 // open kernel modules (github.com/NVIDIA/open-gpu-kernel-modules, tag 580.142; 580.65.06 to 580.142 agree):
 //   nvos.h                             RmControl (NVOS54), RmAlloc (NVOS64), RmFree (NVOS00); nv_escape.h: the escapes
 //   ctrl/ctrl2080/ctrl2080fifo.h       DisableChannels        ctrl/ctrla06c.h   Preempt, Schedule, timeslices
-//   ctrl/ctrl2080/ctrl2080gr.h         SwitchStatistics       nvstatuscodes.h   the statuses (rm_refusal.cc)
+//   ctrl/ctrl2080/ctrl2080gr.h         SwitchStatistics       nvstatuscodes.h   RmStatus
 //   class/cla06c.h, clc86f.h and the like                     classes
+//   kernel-open/nvidia-uvm/uvm_linux_ioctl.h, uvm_types.h     UvmInitialize
+// tests/first_contact/compare.cc compares them with the headers that Debian has.
 // No other file of vgpud has such a number. The build option rm_controls leaves their use out.
 #pragma once
 
@@ -80,6 +82,50 @@ struct SwitchStatistics {
   uint32_t group, flags, saves, restores, by_wait, by_block, by_instruction, graphics;
 };
 static_assert(sizeof(SwitchStatistics) == 32);
+
+// What the resource manager says of a call: NV_ERR_BUSY_RETRY and so on.
+enum class RmStatus : uint32_t {
+  kOk = 0,
+  kBusyRetry = 0x03,
+  kGpuIsLost = 0x0f,
+  kGpuInFullchipReset = 0x10,
+  kGpuNotFullPower = 0x11,
+  kGpuUuidNotFound = 0x12,
+  kInUse = 0x17,
+  kInsufficientResources = 0x1a,
+  kInsufficientPermissions = 0x1b,
+  kInvalidArgument = 0x1f,
+  kInvalidChannel = 0x21,
+  kInvalidClass = 0x22,
+  kInvalidClient = 0x23,
+  kInvalidCommand = 0x24,
+  kInvalidLimit = 0x2e,
+  kInvalidObject = 0x31,
+  kInvalidObjectHandle = 0x33,
+  kInvalidObjectParent = 0x36,
+  kInvalidParamStruct = 0x3a,
+  kInvalidPointer = 0x3d,
+  kInvalidState = 0x40,
+  kNoMemory = 0x51,
+  kNotSupported = 0x56,
+  kObjectNotFound = 0x57,
+  kOperatingSystem = 0x59,
+  kResetRequired = 0x62,
+  kStateInUse = 0x63,
+  kTimeout = 0x65,
+  kTimeoutRetry = 0x66,
+  kGeneric = 0xffff,
+};
+
+// nvidia-uvm.ko, whose requests are plain numbers: what a process asks for before all else.
+inline constexpr unsigned long kUvmInitializeRequest = 0x30000001;
+struct UvmInitialize {
+  uint64_t flags;
+  uint32_t status;
+};
+static_assert(sizeof(UvmInitialize) == 16 && offsetof(UvmInitialize, status) == 8);
+// The GPU reaches no memory of the process that the process has not given it.
+inline constexpr uint64_t kUvmDisableHmm = 1;
 
 // Classes: a channel group, a subdevice; and by their low byte channels (xx6f) and compute objects (xxc0, from Volta
 // on).

@@ -2,11 +2,15 @@
 // Channels of another process off the GPU and on again, against a model of the driver (rm_model.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cerrno>
 
 #include "gpu/channels/channel_switch.h"
 #include "gpu/channels/channels_text.h"
+#include "gpu/channels/observe.h"
+#include "gpu/channels/rm_abi.h"
 #include "tests/unit/channels/rm_model.h"
 
 namespace vgpud::rm {
@@ -204,6 +208,15 @@ TEST(Channels, WhatIsGoneMeanwhileIsNotLetOn) {
   EXPECT_EQ(process.Running(), 2);
 }
 
+// The question goes to a file that is not the driver's: what counts is what was asked.
+TEST(Channels, TheDriverAsksForAGpuThatReachesNoOtherMemory) {
+  (void)OwnObjects();
+  UvmInitialize asked{2, 0xffffffff};
+  EXPECT_NE(0, ::ioctl(STDERR_FILENO, kUvmInitializeRequest, &asked));
+  EXPECT_EQ(2u | kUvmDisableHmm, asked.flags);
+  EXPECT_FALSE(HmmIsDisabled()) << "nobody has agreed";
+}
+
 TEST(Channels, AnotherFileIsNoOwner) {
   Model model;
   Process process(model);
@@ -238,13 +251,21 @@ TEST(Channels, EveryRefusalIsWordsAndLeavesAllOn) {
   } kRefusals[] = {
       {0x03, "BUSY_RETRY", Then::kRetry},
       {0x0f, "GPU_IS_LOST", Then::kLost},
+      {0x10, "GPU_IN_FULLCHIP_RESET", Then::kLost},
+      {0x11, "GPU_NOT_FULL_POWER", Then::kRetry},
+      {0x12, "GPU_UUID_NOT_FOUND", Then::kLost},
+      {0x17, "IN_USE", Then::kRetry},
       {0x1a, "INSUFFICIENT_RESOURCES", Then::kRetry},
       {0x1b, "INSUFFICIENT_PERMISSIONS", Then::kOtherWay},
       {0x1f, "INVALID_ARGUMENT", Then::kOtherWay},
-      {0x22, "INVALID_CHANNEL", Then::kLook},
+      {0x21, "INVALID_CHANNEL", Then::kLook},
+      {0x22, "INVALID_CLASS", Then::kOtherWay},
       {0x23, "INVALID_CLIENT", Then::kLook},
+      {0x24, "INVALID_COMMAND", Then::kOtherWay},
       {0x31, "INVALID_OBJECT", Then::kLook},
       {0x33, "INVALID_OBJECT_HANDLE", Then::kLook},
+      {0x36, "INVALID_OBJECT_PARENT", Then::kLook},
+      {0x3a, "INVALID_PARAM_STRUCT", Then::kOtherWay},
       {0x40, "INVALID_STATE", Then::kLook},
       {0x56, "NOT_SUPPORTED", Then::kOtherWay},
       {0x57, "OBJECT_NOT_FOUND", Then::kLook},
