@@ -37,6 +37,7 @@ OrderedJson Describe(const VfReport& vf) {
   if (!vf.profile.empty()) json["profile"] = vf.profile;
   if (!vf.tenant.empty()) json["tenant"] = vf.tenant;
   PutDomain(vf.domain, &json);
+  PutOwner(vf.owner, &json);
   json["transient"] = vf.transient;
   json["paused"] = vf.view.paused;
   PutKnobs(vf, &json);

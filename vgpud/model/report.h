@@ -13,6 +13,7 @@
 #include "vgpud/model/protection.h"
 #include "vgpud/model/server_report.h"
 #include "vgpud/model/settings.h"
+#include "vgpud/model/socket_access.h"
 #include "vgpud/model/vf_domain.h"
 
 namespace vgpud::daemon {
@@ -28,7 +29,8 @@ struct VfReport {
   std::string profile;  // that it was made with, empty if none
   bool transient = false;
   VfDomain domain;
-  std::string tenant;          // empty: nobody's
+  std::string tenant;  // empty: nobody's
+  SocketAccess owner;
   VfView view;                 // its knobs, and whether it is paused
   uint64_t slice_us = 0;       // in force
   double share = 0;            // of the GPU, while all VFs that are not paused have work

@@ -90,6 +90,7 @@ VfReport Vf::Report() const {
           .transient = spec_.transient,
           .domain = spec_.domain,
           .tenant = spec_.tenant,
+          .owner = spec_.owner,
           .view = spec_.view,
           .slice_us = SliceUs(),
           .share = expected_.share,
