@@ -366,6 +366,7 @@ bool Executor::Step(Op& op) {
   mu_.unlock();
   ChannelEngine::StepResult result = engine_.RunStep(op, turn_.stop(), kBudget);
   turn_.CountInstructions(result.warp_instructions);
+  if (result.fault) turn_.CountFault(static_cast<uint32_t>(result.status));
   bool cut = false;
   if (callbacks_.drill != nullptr) {
     callbacks_.drill->CountInstructions(result.warp_instructions);

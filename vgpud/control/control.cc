@@ -121,9 +121,15 @@ void CreateVf(const Served& served, const Request& request, const ExchangePtr& e
   exchange->Wait(std::move(leave));
 }
 
+// With what its scheduler thread counts; one that is lost has none.
 void ShowVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
   const auto vf = served.reports.OfVf(request.name);
-  vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
+  if (!vf) return AnswerError(exchange, vf.error());
+  if (vf->channel_socket.empty()) return exchange->Answer(200, ToJson(*vf));
+  using All = std::vector<StatsReport>;
+  served.reports.ReadStats(request.name, "", [exchange](const ApiResult<All>& stats) {
+    stats ? exchange->Answer(200, ToJson(stats->front().vfs.front().vf)) : AnswerError(exchange, stats.error());
+  });
 }
 
 void ChangeVf(const Served& served, const Request& request, const ExchangePtr& exchange) {

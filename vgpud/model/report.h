@@ -10,6 +10,7 @@
 
 #include "base/vf_link.h"
 #include "vgpud/model/gpu_facts.h"
+#include "vgpud/model/kernel_faults.h"
 #include "vgpud/model/protection.h"
 #include "vgpud/model/server_report.h"
 #include "vgpud/model/settings.h"
@@ -42,6 +43,7 @@ struct VfReport {
   uint32_t executors = 0;
   bool client_connected = false;
   vf_link::Events events;
+  std::optional<KernelFaults> kernel_faults;  // nothing: the scheduler thread was not asked
   ServerReport server;
   uint64_t cpu_ns = 0;    // that its processes have used since it was created
   uint64_t gave_way = 0;  // times that it had computed too much outside of its turns

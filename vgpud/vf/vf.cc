@@ -102,6 +102,7 @@ VfReport Vf::Report() const {
           .executors = executors_.size(),
           .client_connected = now.client_connected,
           .events = server_.events(),
+          .kernel_faults = {},
           .server = server_.report(),
           .cpu_ns = static_cast<uint64_t>(cpu_.used().count()),
           .gave_way = cpu_.outside().times(),
