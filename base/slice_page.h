@@ -82,11 +82,15 @@ struct GrantPage {
 inline constexpr uint64_t kGrantPageBytes = 4096;
 static_assert(sizeof(GrantPage) <= kGrantPageBytes);
 
-// For how long an executor was on the GPU: for its own guest alone, who may read it at any time.
+// For how long an executor was on the GPU: for its own guest, who may read it at any time. What its kernels failed
+// with.
 struct ExecClock {
   std::atomic<uint64_t> on_gpu_ns{0};    // added up when it leaves
   std::atomic<uint64_t> since_ns{0};     // CLOCK_MONOTONIC: when it came onto the GPU; 0: it is not there
   std::atomic<uint32_t> has_context{0};  // 1: its guest has done more than to ask what the GPU is
+  // Kernels that failed: how many there were in the upper 16 bits, around and around, and in the lower ones the CUDA
+  // error of the last. For the operator; an executor that does not know it leaves 0.
+  std::atomic<uint32_t> faults{0};
 };
 
 // Memory of a card that has less than its VFs were promised: what the executor has of it, and how often it moved.

@@ -45,6 +45,7 @@ VGPUD_ROOMS = [
     ("tenants", [], ["sched/"]),
     ("placement", ["host"], []),
     ("state", ["host"], []),
+    ("containers", ["host"], []),
     ("keep", ["host"], ["base/jail/"]),
     ("device", ["host"], ["gpu/channels/"]),
     ("gpu", ["host"], ["gpu/channels/", "sched/"]),
@@ -58,7 +59,7 @@ VGPUD_ROOMS = [
 
 
 # What clients agree on with vgpud.
-FOR_CLIENTS = ["vgpud/model/api.h", "vgpud/model/knobs.h", "vgpud/model/nearest.h"]
+FOR_CLIENTS = ["vgpud/containers/cdi.h", "vgpud/host/let_in.h", "vgpud/model/api.h", "vgpud/model/knobs.h", "vgpud/model/nearest.h"]
 
 
 def vgpud_rows():
@@ -126,7 +127,7 @@ PRODUCT = [
     ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", *FOR_CLIENTS]),
     ("tools/vgpuctl/", ["base/", *FOR_CLIENTS]),
     ("integrations/slurm/", []),
-    ("integrations/kubernetes/", ["base/", "tools/vgpuctl/", "tools/vgpuctl/domain/vf_access.h", "vgpud/model/api.h",
+    ("integrations/kubernetes/", ["base/", "tools/vgpuctl/", "tools/vgpuctl/domain/vf_access.h", "vgpud/containers/cdi.h", "vgpud/model/api.h",
                                    "vgpud/state/state_files.h"]),
     ("integrations/kubevirt/", ["base/", "tools/libvirt/"]),
     ("tools/sim/fleet/", ["base/", "sched/", "tools/sim/", "tools/vgpuctl/"]),

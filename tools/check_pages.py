@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the lists in docs/ with the tree: folders, what they may include, namespaces, kinds of tests, pages, links and anchors.
+"""Compares the lists in docs/ with the tree: folders, what they may include, namespaces, kinds of tests, pages, links, anchors, the
+port of the metrics and environment variables.
 
 usage: check_pages.py [REPO_ROOT]          exit 0 clean, 1 with one line per difference
        check_pages.py --rows [REPO_ROOT]   the rows "folder | may include" of docs/ARCHITECTURE.md as the tree has them
@@ -16,6 +17,12 @@ MAP, FOLDERS, SOFT, INDEX = "docs/ARCHITECTURE.md", "docs/internals.md", "gpu/so
 UAPI = "guest-driver-shim/include/uapi/"
 NOT_OURS = "nothing of ours"
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+METRICS_UNIT = "vgpud/systemd/vgpud-metrics.socket"
+LOCAL_PORT = re.compile(r"(?:127\.0\.0\.1|\[::1\]|localhost):(\d{4,5})\b")
+NAMES_PORTS = (".md", ".cc", ".h", ".in", ".socket", ".service", ".toml", ".yml", ".yaml", ".json")
+VARIABLES = "docs/environment.md"
+# In C++; the constants and helpers that name a variable, too.
+READS = re.compile(r'(?:getenv|NumberInEnvironment|Asked)\("([A-Z_]+)"\)|kRuntimeDirVariable = "([A-Z_]+)"')
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -131,6 +138,34 @@ def wrong_index(root, pages):
             yield f"{INDEX} has no link to {page}"
 
 
+def wrong_ports(root, names):
+    """All pages, units and messages name the port of the socket unit: of this host's services, vgpud has one."""
+    (unit_port,) = LOCAL_PORT.findall((root / METRICS_UNIT).read_text())
+    for name in names:
+        if not name.endswith(NAMES_PORTS) or name.startswith("tests/") or not (root / name).is_file():
+            continue
+        for number, line in enumerate((root / name).read_text(errors="replace").splitlines(), 1):
+            for port in LOCAL_PORT.findall(line):
+                if port != unit_port:
+                    yield f"{name}:{number}: the metrics are at port {unit_port} ({METRICS_UNIT}), not {port}"
+
+
+def wrong_variables(root, names):
+    """Each variable that the product reads is on the page, and each of ours on the page is read somewhere."""
+    page = (root / VARIABLES).read_text()
+    sources = {name: (root / name).read_text(errors="replace") for name in names
+               if name.endswith((".cc", ".c", ".h", ".py", ".sh")) or name.startswith(("tools/", "integrations/slurm/"))
+               if not name.startswith(("tests/", "bench/", "tools/gpucheck/")) and not name.endswith(("meson.build", ".md")) and (root / name).is_file()}
+    for name, text in sources.items():
+        for variable in filter(None, (match[1] or match[2] for match in READS.finditer(text))):
+            if f"`{variable}`" not in page:
+                yield f"{VARIABLES} has no {variable}, which {name} reads"
+    everything = "\n".join(sources.values())
+    for variable in set(re.findall(r"`(VGPUD?_[A-Z_]+)`", page)):
+        if everything.strip() and variable not in everything:
+            yield f"{VARIABLES}: nothing reads {variable}"
+
+
 def main():
     arguments = sys.argv[1:]
     print_rows = "--rows" in arguments
@@ -142,8 +177,9 @@ def main():
     if not (root / ".git").exists():
         print("not a git checkout: nothing to compare with")
         return 77
-    pages = [name for name in check_style.tracked(root) if name.endswith(".md")]
-    found = [*wrong_folders(root), *wrong_tests(root), *wrong_namespaces(root), *wrong_index(root, pages), *wrong_links(root, pages)]
+    names = check_style.tracked(root)
+    pages = [name for name in names if name.endswith(".md")]
+    found = [*wrong_ports(root, names), *wrong_variables(root, names), *wrong_folders(root), *wrong_tests(root), *wrong_namespaces(root), *wrong_index(root, pages), *wrong_links(root, pages)]
     print("\n".join(found) or f"{len(pages)} pages say what the tree has")
     return 1 if found else 0
 

@@ -24,10 +24,12 @@
 #include "gpu/channels/driver_traits.h"
 #include "vgpud/device/gpu_rungs.h"
 #include "vgpud/host/cgroup_file.h"
+#include "vgpud/host/let_in.h"
 #include "vgpud/host/private_dir.h"
 #include "vgpud/host/thread_priority.h"
 #include "vgpud/model/api.h"
 #include "vgpud/service/notify.h"
+#include "vgpud/tenants/users.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -39,6 +41,7 @@ constexpr Ns kLockLimit = std::chrono::seconds{1};
 constexpr Ns kTryLockEvery = std::chrono::milliseconds{2};
 constexpr size_t kMostMoves = 1024;  // processes that wait for their control group
 constexpr size_t kMostKeptText = 64 * 1024;
+constexpr const char* kUsualGroup = "vgpu";
 
 // Every VF has several.
 void AllowManyDescriptors() {
@@ -114,6 +117,19 @@ void RemoveLeftSockets(const std::string& folder, const Reports& reports) {
     LOG(kInfo, "{}: of a VF that is no more, removed", entry.path().string());
     ::unlink(entry.path().c_str());
   }
+}
+
+// The group that the configuration names. Else, if root made the socket itself, vgpu, where this host has it: a service
+// manager has its own setting.
+Result<void> LetGroupIn(const std::string& socket, const Config& config) {
+  const bool named = !config.socket_group.empty();
+  if (!named && (::geteuid() != 0 || config.passed.control >= 0)) return {};
+  const auto group = FindGroup(named ? config.socket_group : kUsualGroup);
+  if (!group) return named ? Result<void>(tl::unexpected(group.error())) : Result<void>{};
+  const auto done = LetIn(socket, {.user = {}, .group = *group});
+  if (named || done) return done;
+  LOG(kWarning, "group {} can't use vgpuctl: {}", kUsualGroup, done.error().context);
+  return {};
 }
 
 }  // namespace
@@ -247,6 +263,7 @@ Result<void> Daemon::Wire() {
   (void)mover_->Post([] { (void)RaiseOwnThread(); });
   topology_ = ReadTopology();
   vfs_ = TRY(VfService::Make({loop_, *replies_, config_, confinement_, *cgroups_, *mover_, keeper_.get(), &topology_}));
+  TRY(KeepCdiFile());
   calendar_world_ =
       std::make_unique<CalendarWorld>(vfs_->gpus(), vfs_->reports(), vfs_->changes(), config_.state_dir, *replies_);
   calendar_ = std::make_unique<CalendarKeeper>(loop_, calendar_world_->Parts());
@@ -255,6 +272,19 @@ Result<void> Daemon::Wire() {
   configuration_->OnChange([this] { KeepSettings(); });
   for (const Protection& row : vfs_->reports().OfProtections())
     if (!row.in_force) LOG(kWarning, "protection {} is not in force: {}", row.name, row.why_not);
+  return {};
+}
+
+Result<void> Daemon::KeepCdiFile() {
+  if (config_.cdi_file.empty()) return {};
+  cdi_ = TRY(CdiKeeper::Open(loop_, *replies_, config_.cdi_file, [this] {
+    std::vector<CdiDevice::Vf> vfs;
+    for (const VfReport& vf : vfs_->reports().OfVfs())
+      if (!vf.channel_socket.empty()) vfs.push_back({vf.name, vf.channel_socket});
+    return vfs;
+  }));
+  vfs_->OnTurnout([this] { cdi_->Changed(); });
+  cdi_->Changed();
   return {};
 }
 
@@ -275,6 +305,7 @@ Result<void> Daemon::Serve() {
     metrics_ = TRY(Control::ServeMetrics(loop_, served, config_.metrics_listen, UniqueFd{config_.passed.metrics}));
   const std::string path = control::ControlSocketPath(config_.runtime_dir), own = control::OwnSocketPath(path);
   control_ = TRY(Control::Serve(loop_, served, path, configuration_.get(), UniqueFd{config_.passed.control}));
+  TRY(LetGroupIn(path, config_));
   UniqueFd own_listener = TRY(ListenUnix(own, SOCK_STREAM));
   own_control_ = TRY(Control::Serve(loop_, served, own, configuration_.get(), std::move(own_listener)));
   return {};
@@ -290,6 +321,7 @@ Daemon::~Daemon() {
   if (calendar_world_ != nullptr) calendar_world_->Leave(kMoverLimit);
   calendar_world_.reset();
   vfs_.reset();
+  cdi_.reset();
   if (mover_ != nullptr && !mover_->Leave(kMoverLimit))
     LOG(kWarning, "a process is still being moved into its control group: left at that");
   if (keeper_ != nullptr) keeper_->End();

@@ -10,6 +10,7 @@
 #include "base/event_loop.h"
 #include "vgpud/config/config.h"
 #include "vgpud/config/read_config.h"
+#include "vgpud/containers/cdi_keeper.h"
 #include "vgpud/control/control.h"
 #include "vgpud/live/calendar_world.h"
 #include "vgpud/live/configuration.h"
@@ -38,6 +39,7 @@ class Daemon {
   Result<void> Confine();
   Result<void> OpenKeeper();
   Result<void> Wire();
+  Result<void> KeepCdiFile();
   // All steps of a start. Once it has taken over VFs, an error ends the process, not them.
   Result<void> Begin();
   void LeaveVfs();
@@ -68,6 +70,7 @@ class Daemon {
   std::unique_ptr<CgroupTree> cgroups_;
   std::unique_ptr<Worker> mover_;
   std::unique_ptr<VfService> vfs_;
+  std::unique_ptr<CdiKeeper> cdi_;  // null: no file was asked for
   std::unique_ptr<CalendarWorld> calendar_world_;
   std::unique_ptr<CalendarKeeper> calendar_;
   std::unique_ptr<Configuration> configuration_;

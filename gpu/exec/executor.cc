@@ -285,6 +285,7 @@ bool Executor::Step(Op& op) {
   mu_.unlock();
   StepResult result = engine_.RunStep(op, turn_.stop(), kBudget);
   turn_.CountInstructions(result.warp_instructions);
+  if (result.fault) turn_.CountFault(static_cast<uint32_t>(result.status));
   // Off the GPU first: nobody may wait for the lock, or for memory to be given back, while vgpud waits for us.
   const bool gives_back = result.fault || (result.done && op.grid != nullptr && op.grid->held_bytes() > kMuch);
   if (turn_.stop().Stopped() || result.stopped || gives_back || !LockSoon()) {

@@ -51,6 +51,11 @@ class Turn {
   void SetContext(bool has) { clock_.has_context.store(has ? 1 : 0, std::memory_order_relaxed); }
   // The slice ended before the work did.
   void CountPreempt() { slot_.preempts.fetch_add(1, std::memory_order_relaxed); }
+  // A kernel failed with this CUDA error, below 65536.
+  void CountFault(uint32_t error) {
+    const uint32_t before = clock_.faults.load(std::memory_order_relaxed);
+    clock_.faults.store(((before >> 16) + 1) << 16 | (error & 0xffff), std::memory_order_relaxed);
+  }
   void CountKernel() { slot_.kernels.fetch_add(1, std::memory_order_relaxed); }
   void CountInstructions(uint64_t n) { slot_.warp_instructions.fetch_add(n, std::memory_order_relaxed); }
 

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "integrations/kubernetes/ask.h"
 #include "integrations/kubernetes/profiles.h"
-#include "tools/vgpuctl/cdi.h"
+#include "vgpud/containers/cdi.h"
 #include "vgpud/model/api.h"
 
 namespace vgpud::kubernetes {
@@ -155,18 +155,18 @@ Result<void> ClaimDriver::Unprepare(const ClaimId& id) {
 }
 
 Result<void> ClaimDriver::WriteCdi() {
-  std::vector<tools::CdiDevice> devices;
+  std::vector<daemon::CdiDevice> devices;
   for (const auto& [uid, claim] : claims_->all()) {
     if (!claim.made) continue;
     for (const PreparedVf& vf : claim.vfs) {
       const std::string name = CdiName(claim, vf.request);
-      auto device =
-          std::find_if(devices.begin(), devices.end(), [&](const tools::CdiDevice& each) { return each.name == name; });
+      auto device = std::find_if(devices.begin(), devices.end(),
+                                 [&](const daemon::CdiDevice& each) { return each.name == name; });
       if (device == devices.end()) device = devices.insert(devices.end(), {.name = name, .vfs = {}});
       device->vfs.push_back({vf.name, vf.channel_socket});
     }
   }
-  TRY(tools::WriteCdi(options_.cdi_file, tools::CdiTextOf(kClaimCdiKind, devices, options_.library)));
+  TRY(daemon::WriteCdi(options_.cdi_file, daemon::CdiTextOf(kClaimCdiKind, devices, options_.library)));
   cdi_written_ = true;
   return {};
 }

@@ -129,7 +129,7 @@ class Plugin {
     if (options_.deliver != "cdi" || vfs_.all().empty()) return;
     auto text = tools::CdiText(vfs_.all(), library_);
     if (text && *text == written_) return;
-    const auto done = text ? tools::WriteCdi(options_.cdi_file, *text) : tl::unexpected(text.error());
+    const auto done = text ? daemon::WriteCdi(options_.cdi_file, *text) : tl::unexpected(text.error());
     if (done)
       written_ = *text;
     else if (cdi_problem_ != done.error().context)
@@ -180,7 +180,7 @@ Result<void> JoinCluster(const Options& options, bool has_claims, Plugin* plugin
 
 int Run(const Options& options) {
   auto config = ReadConfig(options.config);
-  const auto library = tools::FindCudaLibrary(options.library);
+  const auto library = daemon::FindCudaLibrary(options.library);
   if (!config || !library) {
     fmt::print(stderr, "vgpud-kubernetes: {}\n", config ? library.error().context : config.error().context);
     return 1;

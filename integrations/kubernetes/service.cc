@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/log.h"
-#include "tools/vgpuctl/cdi.h"
+#include "vgpud/containers/cdi.h"
 
 namespace vgpud::kubernetes {
 namespace {
@@ -171,7 +171,7 @@ void Service::Deliver(const State& state, const std::vector<std::string>& vfs,
     return;
   }
   if (delivery_.cdi) {
-    for (const std::string& vf : vfs) response->add_cdi_devices()->set_name(fmt::format("{}={}", tools::kCdiKind, vf));
+    for (const std::string& vf : vfs) response->add_cdi_devices()->set_name(fmt::format("{}={}", daemon::kCdiKind, vf));
     return;
   }
   std::string channels;
@@ -180,7 +180,7 @@ void Service::Deliver(const State& state, const std::vector<std::string>& vfs,
     channels += (channels.empty() ? "" : ",") + inside;
     mount(inside, state.vfs.at(vf).channel_socket, false);
   }
-  for (const tools::LibraryMount& each : tools::LibraryMounts(delivery_.library))
+  for (const daemon::LibraryMount& each : daemon::LibraryMounts(delivery_.library))
     mount(each.in_container, each.on_host, true);
   (*response->mutable_envs())["VGPU_CHANNEL"] = channels;
 }

@@ -90,7 +90,7 @@ inline constexpr AccountStatistic kAccountStatistics[] = {
       .column = "waited_ns",
       .ns = true},
      &VfAccount::waited_ns},
-    {{.name = "slices", .metric = "turns_total", .help = "Turns of the VF on the GPU.", .column = "turns"},
+    {{.name = "slices", .metric = "slices_total", .help = "Turns of the VF on the GPU.", .column = "turns"},
      &VfAccount::slices},
     {{.name = "forced_preemptions",
       .metric = "forced_preemptions_total",

@@ -75,10 +75,12 @@ def main():
         check(done.returncode == 0, f"it prints: {done.stderr}")
         spec = json.loads(done.stdout)
         check_spec(spec)
-        check([device["name"] for device in spec["devices"]] == ["guest-a", "1b"] and '"ends-" is left out' in done.stderr,
+        check([device["name"] for device in spec["devices"]] == ["guest-a", "1b", "all"] and '"ends-" is left out' in done.stderr,
               "each VF is a device, but for names that no device may have, which it says")
         (socket,) = [mount["hostPath"] for mount in spec["devices"][0]["containerEdits"]["mounts"]]
         check(socket == vgpud.show("guest-a")["channel_socket"], "a device has the socket of its VF and no other")
+        sockets = [mount["hostPath"] for mount in spec["devices"][2]["containerEdits"]["mounts"]]
+        check(sockets == [vgpud.show(name)["channel_socket"] for name in ("guest-a", "1b")], "the device all has those of all devices")
         edits = spec["containerEdits"]
         names = sorted(mount["containerPath"] for mount in edits["mounts"] if mount["containerPath"].startswith("/usr/lib64/"))
         check(names == ["/usr/lib64/" + name for name in ("libcuda.so", "libcuda.so.1", "libnvidia-ml.so.1")], f"all libraries: {names}")
@@ -87,11 +89,11 @@ def main():
         check_hook(edits["hooks"], vgpud.runtime_dir)
         path = pathlib.Path(vgpud.runtime_dir, "spec.json")
         done = cdi(vgpud, "--file", str(path))
-        check(done.stdout.split() == ["vgpud.dev/vf=guest-a", "vgpud.dev/vf=1b"], "written, it says what devices are called")
+        check(done.stdout.split() == ["vgpud.dev/vf=guest-a", "vgpud.dev/vf=1b", "vgpud.dev/vf=all"], "written, it says what devices are called")
         check(json.loads(path.read_text()) == spec and path.stat().st_mode & 0o777 == 0o644, "and everybody may read it")
         vgpud.destroy("1b")
         cdi(vgpud, "--file", str(path))
-        check([d["name"] for d in json.loads(path.read_text())["devices"]] == ["guest-a"], "written again, it is as things are")
+        check([d["name"] for d in json.loads(path.read_text())["devices"]] == ["guest-a", "all"], "written again, it is as things are")
         before = path.read_text()
         for words, reason in ((("--library", "/nowhere/libcuda.so.1"), "--library"), (("--file", "/nowhere/spec.json"), "/nowhere")):
             done = cdi(vgpud, "--file", str(path), *words) if words[0] == "--library" else cdi(vgpud, *words)

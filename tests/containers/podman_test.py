@@ -16,6 +16,7 @@ from harness import check
 from vgpuguest import daemon, paths, process
 
 IMAGE = "localhost/vgpu-test"
+USER = 61001
 # So that nothing of the machine's own podman is touched, and what it need not have is not needed: no network, no
 # control groups, files copied instead of stacked.
 GLOBAL = ("--storage-driver=vfs", "--cgroup-manager=cgroupfs", "--events-backend=none")
@@ -44,8 +45,8 @@ class Podman:
                               timeout=timeout, env=dict(os.environ, TMPDIR=str(self.directory)))
         return done.returncode, done.stdout, done.stderr
 
-    def run(self, command, *devices):
-        words = [word for name in devices for word in ("--device", f"vgpud.dev/vf={name}")]
+    def run(self, command, *devices, user=0):
+        words = [f"--user={user}", *(word for name in devices for word in ("--device", f"vgpud.dev/vf={name}"))]
         return self(*RUN, *words, IMAGE, "/bin/sh", "-c", command)
 
 
@@ -105,13 +106,14 @@ def main():
         code, out, said = podman.run("echo works")
         if code != 0 or out.strip() != "works":
             skip(f"podman cannot run a container here: {said.strip()[-300:]}")
-        with daemon.private_daemon([("in-box", {"vram": "128MiB"}), ("beside", {"vram": "128MiB"})]) as vgpud:
+        with daemon.private_daemon([("in-box", {"vram": "128MiB"}), ("beside", {"vram": "128MiB"}),
+                                    ("users", {"vram": "64MiB", "owner": str(USER)})]) as vgpud:
             with specification(vgpud, directory) as (path, devices):
                 test(podman, vgpud, path, devices)
 
 
 def test(podman, vgpud, path, devices):
-    check(devices == ["vgpud.dev/vf=in-box", "vgpud.dev/vf=beside"], f"each VF is a device: {devices}")
+    check(devices == ["vgpud.dev/vf=in-box", "vgpud.dev/vf=beside", "vgpud.dev/vf=users", "vgpud.dev/vf=all"], f"each VF is a device: {devices}")
     spec = json.loads(pathlib.Path(path).read_text())
     check(set(spec) == {"cdiVersion", "kind", "devices", "containerEdits"}, "as the specification has it")
     code, out, said = podman.run("/app/vgpu-launch vectoradd", "in-box")
@@ -132,11 +134,17 @@ def test(podman, vgpud, path, devices):
     check(code != 0 and paths.SHIM.stat().st_size > 1000, "a container cannot write to the library")
     both = podman.run("ls /run/vgpud", "in-box", "beside")
     check(both[0] == 0 and both[1].split() == ["beside.channel.sock", "in-box.channel.sock"], f"who gets two has two: {both}")
+    every = podman.run("ls /run/vgpud", "all")
+    check(every[1].split() == [*both[1].split(), "users.channel.sock"], f"all is all of them: {every}")
+    # An image's own user, who is not root, and who loses the variable on the way.
+    for name, works in (("users", True), ("in-box", False)):
+        code, out, said = podman.run("unset VGPU_CHANNEL; /app/vgpu-launch vectoradd", name, user=USER)
+        check((code == 0 and "PASS" in out) == works, f"user {USER} of a container uses {name}: {works}: {code} {out} {said[-300:]}")
     for number, name in enumerate(("beside", "in-box")):
         before = vgpud.stats()[1][name]["kernels"]
         code, out, said = podman.run(f"CUDA_VISIBLE_DEVICES={number} /app/vgpu-launch vectoradd", "in-box", "beside")
         check(code == 0 and vgpud.stats()[1][name]["kernels"] > before, f"device {number} is {name}, in the order of names: {out} {said}")
-    for name in ("in-box", "beside"):
+    for name in ("in-box", "beside", "users"):
         vgpud.destroy(name)
     out = subprocess.run([str(paths.VGPUCTL), "--runtime-dir", vgpud.runtime_dir, "cdi", "--file", path, "--library",
                           str(paths.SHIM)], capture_output=True, text=True)

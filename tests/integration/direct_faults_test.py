@@ -35,6 +35,14 @@ def test():
             place = rf"kernel {name}, .*PTX line \d+, block \(\d,0,0\), thread \(\d+,0,0\)"
             harness.check(any(re.search(place, line) and text in line for line in lines),
                           f"{name} ({number}) with its place and {text!r} in the log: {lines}")
+        counted = {str(number): 1 for number, _ in FAULTS.values()}
+        for answer in (vgpud.stats()[1]["a"], vgpud.show("a")):
+            harness.check(answer["kernel_faults"] == counted, f"each is counted by its error: {answer['kernel_faults']}")
+        metrics = vgpud.ctl_text("metrics")
+        for error in [*counted, "other"]:
+            harness.check(f'\nvgpud_vf_kernel_faults_total{{gpu="soft0",vf="a",error="{error}"}} {counted.get(error, 0)}\n' in metrics,
+                          f"the metrics have it, too: {error}")
+        harness.check(vgpud.show("b")["kernel_faults"] == {}, "nothing is counted of the VF beside")
         harness.check_passes(bystander)
 
 

@@ -177,7 +177,7 @@ def the_server_of_a_vm_dies(bed):
     shown = bed.vgpud.show("dies")
     harness.check(not any(shown[key] for key in ("vram_used_bytes", "host_memory_used_bytes", "client_connected")),
                   f"it uses nothing: {shown}")
-    harness.check('vgpud_vf_vram_used_bytes{vf="dies"} 0\n' in bed.vgpud.ctl_text("metrics"), "the metrics say the same")
+    harness.check('vgpud_vf_vram_used_bytes{gpu="soft0",vf="dies"} 0\n' in bed.vgpud.ctl_text("metrics"), "the metrics say the same")
     bed.vgpud.destroy("dies")
 
 

@@ -109,7 +109,7 @@ def a_stopped_one_is_found_out_and_its_executors_leave(vgpud):
     harness.wait_until(lambda: not harness.children_of(vgpud.process.pid, "vgpud-exec"), "its executors are gone")
     metrics = subprocess.run([paths.VGPUCTL, "--runtime-dir", vgpud.runtime_dir, "metrics"], capture_output=True, text=True,
                              timeout=30, check=True).stdout
-    harness.check('vgpud_vf_server_hangs_total{vf="stopped"} 1' in metrics, "it is counted")
+    harness.check('vgpud_vf_server_hangs_total{gpu="soft0",vf="stopped"} 1' in metrics, "it is counted")
     harness.check(state_of(vgpud, "good") == "ready", "the neighbour is not concerned")
     works(vgpud)
     ring.close()

@@ -101,6 +101,8 @@ WRONG_PAGES = [
     ("docs/internals.md", "| `vm/` |", "| `vms/` |", "docs/internals.md: tests/vm/ is not listed"),
     ("docs/internals.md", "| libvirtd, vm |", "| vm |", "docs/internals.md: the suites of tests/vm/ are libvirtd, vm; the page says vm"),
     ("docs/internals.md", "| `vgpud::rm` |", "| `vgpud::rn` |", "docs/internals.md: namespace vgpud::rm is not listed"),
+    ("docs/configuration.md", "127.0.0.1:9477", "127.0.0.1:9464",
+     "docs/configuration.md:9: the metrics are at port 9477 (vgpud/systemd/vgpud-metrics.socket), not 9464"),
     ("docs/README.md", "(gpus.md)", "(memory.md)", "docs/README.md has no link to docs/gpus.md"),
     ("docs/README.md", "(gpus.md)", "(gpuz.md)", "docs/README.md: gpuz.md leads nowhere"),
     ("docs/README.md", "#adding-a-policy", "#adding-a-polity", "docs/README.md: docs/scheduling.md has no heading for #adding-a-polity"),
@@ -118,7 +120,7 @@ def check_pages(root):
     tracked = subprocess.run(["git", "-C", TOOLS.parent, "ls-files"], capture_output=True, text=True, check=True).stdout.splitlines()
     for name in tracked:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        if name.endswith((".md", "meson.build")):
+        if name.endswith((".md", ".socket", "meson.build")):
             shutil.copy(TOOLS.parent / name, root / name)
         else:
             (root / name).touch()
@@ -132,6 +134,10 @@ def check_pages(root):
         code, text = said()
         assert code == 1 and wanted in text.splitlines(), f"{wanted}\n{text}"
         (root / page).write_text(right)
+    (root / "base/log.cc").write_text('getenv("VGPUD_NEW");')
+    code, text = said()
+    assert code == 1 and "docs/environment.md has no VGPUD_NEW, which base/log.cc reads" in text.splitlines(), text
+    assert "docs/environment.md: nothing reads VGPU_TRACE" in text.splitlines(), text
 
 
 def main():

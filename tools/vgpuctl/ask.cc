@@ -2,6 +2,9 @@
 #include "tools/vgpuctl/ask.h"
 
 #include <fmt/core.h>
+#include <grp.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -9,6 +12,7 @@
 
 #include "base/clock.h"
 #include "tools/vgpuctl/http_client.h"
+#include "vgpud/host/let_in.h"
 #include "vgpud/model/api.h"
 
 namespace vgpud::tools {
@@ -42,7 +46,17 @@ Result<HttpReply> Request(const CtlArgs& args, const std::string& socket, const 
 }
 
 std::string SocketOf(const CtlArgs& args) {
-  return control::ControlSocketPath(args.runtime_dir.empty() ? control::DefaultRuntimeDir() : args.runtime_dir);
+  return control::ControlSocketPath(args.runtime_dir.empty() ? control::RuntimeDirOfClient() : args.runtime_dir);
+}
+
+// Who lets this user in, and how.
+std::string NextStepToAccess(const std::string& socket) {
+  const auto id = daemon::GroupLetIn(socket);
+  const group* const known = id && *id != 0 ? ::getgrgid(*id) : nullptr;
+  if (known == nullptr) return "only root and the user whose vgpud it is may: ask who administers this host";
+  const passwd* const user = ::getpwuid(::geteuid());
+  return fmt::format("join the group {} (as root: adduser {} {}), then log in again", known->gr_name,
+                     user != nullptr ? user->pw_name : "USER", known->gr_name);
 }
 
 // The body of a 2xx answer; else what is wrong is said.
@@ -51,6 +65,9 @@ tl::expected<std::string, int> BodyOf(const CtlArgs& args, Result<HttpReply> rep
     const Error& error = reply.error();
     if (error.code == std::errc::timed_out)
       return tl::unexpected(Complain(kExitTimedOut, error.context + "; it may still do it (longer: --timeout)"));
+    if (error.code == std::errc::permission_denied)
+      return tl::unexpected(Complain(kExitRefused, fmt::format("you may not use this vgpud: {}; {}", error.context,
+                                                               NextStepToAccess(SocketOf(args)))));
     if (error.code == std::errc::connection_refused)
       return tl::unexpected(
           Complain(kExitUnreachable,

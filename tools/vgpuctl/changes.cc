@@ -7,6 +7,7 @@
 #include "tools/vgpuctl/create_body.h"
 #include "tools/vgpuctl/knob_json.h"
 #include "tools/vgpuctl/knobs.h"
+#include "tools/vgpuctl/owner.h"
 #include "tools/vgpuctl/print.h"
 
 namespace vgpud::tools {
@@ -67,6 +68,11 @@ tl::expected<CtlJson, int> CreateBody(const CtlArgs& args) {
   if (!args.profile.empty()) (*body)["profile"] = args.profile;
   if (!args.tenant.empty()) (*body)["tenant"] = args.tenant;
   if (args.transient) (*body)["transient"] = true;
+  if (args.owner) {
+    const auto owner = OwnerFields(*args.owner);
+    if (!owner) return tl::unexpected(Complain(kExitUsage, "--owner " + owner.error().context));
+    body->update(*owner);
+  }
   if (!args.gpu.empty()) (*body)["gpu"] = args.gpu;
   if (!args.placement.empty()) (*body)["placement"] = args.placement;
   if (args.numa_node) (*body)["numa_node"] = *args.numa_node;

@@ -69,6 +69,7 @@ struct CtlArgs {
   std::string day;                   // of report
   std::string from;
   std::string to;
+  std::optional<std::string> owner;  // of create: "alice:ml"
 };
 
 int CmdCreate(const CtlArgs& args);

@@ -150,7 +150,8 @@ Result<UniqueFd> ConnectTo(const std::string& socket_path, const Deadline& deadl
   if (!fd || ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0) return FailErrno("socket");
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
   if (errno == EAGAIN) return deadline.Over("let this client in");
-  return Fail(std::errc::connection_refused, FailErrno(fmt::format("connect {}", socket_path)).value().context);
+  const auto code = errno == EACCES ? std::errc::permission_denied : std::errc::connection_refused;
+  return Fail(code, FailErrno(fmt::format("connect {}", socket_path)).value().context);
 }
 
 // Where there is one for this user alone, nobody else is before it.

@@ -191,6 +191,15 @@ void AddMakings(CLI::App& command, CtlArgs& args) {
   command.add_option("--tenant", args.tenant, "Whose it is (all: vgpuctl tenants)")->type_name("NAME");
 }
 
+void AddLifeAndOwner(CLI::App& command, CtlArgs& args) {
+  command.add_flag("--transient", args.transient,
+                   "It ends with vgpud; others are there again after a restart of vgpud or of the host");
+  command
+      .add_option("--owner", args.owner,
+                  "Who may run programs on it without a VM, besides root: a user, a group, or both, by name or number")
+      ->type_name("USER|:GROUP|USER:GROUP");
+}
+
 void AddPlace(CLI::App& command, unsigned takes, CtlArgs& args) {
   if (takes & kGpuName) command.add_option("name", args.gpu, "The GPU's name; needed where there are several");
   if (takes & kOfGpu) {
@@ -274,9 +283,10 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "vgpuctl " VGPUD_VERSION);
   app.fallthrough();
-  app.add_option("--runtime-dir", args.runtime_dir,
-                 "The daemon's directory (default: $VGPUD_RUNTIME_DIR, else /run/vgpud for root, else "
-                 "$XDG_RUNTIME_DIR/vgpud)");
+  app.add_option(
+      "--runtime-dir", args.runtime_dir,
+      "The daemon's directory (default: $VGPUD_RUNTIME_DIR, else $XDG_RUNTIME_DIR/vgpud where an ordinary user's "
+      "own vgpud serves, else /run/vgpud)");
   AddHost(app, args);
   app.add_option("-o,--output", output, "table for people, json for programs")
       ->check(CLI::IsMember({"table", "json"}))
@@ -321,9 +331,7 @@ int main(int argc, char** argv) {
       command->add_option("-o,--output", args.file, "The file; - = standard output")->required();
     }
     if (sub.takes & kVram) AddMakings(*command, args);
-    if (sub.takes & kVram && sub.takes & kName)
-      command->add_flag("--transient", args.transient,
-                        "It ends with vgpud; others are there again after a restart of vgpud or of the host");
+    if (sub.takes & kVram && sub.takes & kName) AddLifeAndOwner(*command, args);
     AddPlace(*command, sub.takes, args);
     AddDomain(*command, sub.takes & (sub.takes & kOneVf ? ~0U : ~unsigned{kVram}), args);
     command->callback([&run, f = sub.run] { run = f; });

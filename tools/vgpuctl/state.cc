@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "tools/vgpuctl/ask.h"
+#include "tools/vgpuctl/owner.h"
 #include "tools/vgpuctl/print.h"
 #include "tools/vgpuctl/state_file.h"
 
@@ -30,6 +31,7 @@ CtlJson Creation(const std::string& name, const WantedVf& wanted) {
   if (!wanted.profile.empty()) body["profile"] = wanted.profile;
   if (!wanted.gpu.empty()) body["gpu"] = wanted.gpu;
   if (!wanted.tenant.empty()) body["tenant"] = wanted.tenant;
+  if (!wanted.owner.empty()) body.update(*OwnerFields(wanted.owner));
   if (wanted.vram_bytes) body["vram_bytes"] = *wanted.vram_bytes;
   if (wanted.host_memory_bytes) body["host_memory_bytes"] = *wanted.host_memory_bytes;
   for (const auto& setting : wanted.settings.items()) body[setting.key()] = setting.value();
@@ -54,6 +56,9 @@ void FindConflicts(const CtlJson& vf, const WantedVf& wanted, std::vector<std::s
   if (!wanted.tenant.empty() && wanted.tenant != Text(vf, "tenant"))
     conflicts->push_back(fmt::format("{} is of tenant {} and should be of {}: destroy it first", name,
                                      Text(vf, "tenant").empty() ? "(none)" : Text(vf, "tenant"), wanted.tenant));
+  if (!wanted.owner.empty() && wanted.owner != OwnerText(vf))
+    conflicts->push_back(fmt::format("{} is owned by {} and should be by {}: destroy it first", name,
+                                     OwnerText(vf).empty() ? "nobody" : OwnerText(vf), wanted.owner));
   compare("vram", "vram_bytes", wanted.vram_bytes);
   compare("host_memory", "host_memory_bytes", wanted.host_memory_bytes);
 }

@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "tools/vgpuctl/knob_json.h"
 #include "tools/vgpuctl/knobs.h"
+#include "tools/vgpuctl/owner.h"
 #include "vgpud/model/api.h"
 #include "vgpud/model/nearest.h"
 
@@ -99,10 +100,15 @@ class StateReader {
       PutText(name, node, &text);
       if (text.is_string())
         (key == "gpu" ? vf->gpu : key == "tenant" ? vf->tenant : vf->profile) = text.get<std::string>();
+    } else if (key == "owner") {
+      CtlJson text;
+      PutText(name, node, &text);
+      const auto fields = text.is_string() ? OwnerFields(text.get<std::string>()) : Result<CtlJson>(CtlJson::object());
+      fields ? void(vf->owner = OwnerText(*fields)) : Wrong(name, "owner " + fields.error().context);
     } else if (const auto* knob = FindKnob(key, true)) {
       PutKnob(*knob, name, node, &vf->settings[key]);
     } else {
-      Unknown(table, name, true, {"vram", "host_memory", "paused", "profile", "gpu", "tenant"});
+      Unknown(table, name, true, {"vram", "host_memory", "paused", "profile", "gpu", "tenant", "owner"});
     }
   }
   static const control::KnobInfo* FindKnob(const std::string& field, bool per_vf) {
@@ -205,6 +211,7 @@ std::string VfsText(const CtlJson& vfs, bool with_gpu) {
     if (with_gpu) text += fmt::format("gpu = {}\n", Literal(vf.value("gpu", CtlJson())));
     if (const std::string tenant = Text(vf, "tenant"); !tenant.empty())
       text += fmt::format("tenant = \"{}\"\n", tenant);
+    if (const std::string owner = OwnerText(vf); !owner.empty()) text += fmt::format("owner = \"{}\"\n", owner);
     text += fmt::format("vram = {}\nhost_memory = {}\n", Bytes(Number(vf, "vram_bytes")),
                         Bytes(Number(vf, "host_memory_bytes")));
     for (const auto& knob : control::Knobs()) {

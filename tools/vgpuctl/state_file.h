@@ -25,6 +25,7 @@ struct WantedVf {
   std::string profile;                   // that a new one is made with
   std::string gpu;                       // where it is; empty: anywhere
   std::string tenant;                    // whose it is; empty: whoever's
+  std::string owner;                     // who may use its channel socket, in numbers; empty: whoever may
   CtlJson settings = CtlJson::object();  // as PATCH /v1/vfs/NAME takes them
 };
 struct WantedState {

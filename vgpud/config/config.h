@@ -47,6 +47,8 @@ struct Config : GpuConfig {
   std::string runtime_dir;
   std::string state_dir;       // of what outlives the daemon
   std::string metrics_listen;  // ADDRESS:PORT, empty: nowhere
+  std::string socket_group;    // whose members may open the control socket; empty: the usual one
+  std::string cdi_file;        // that describes all VFs as devices of containers; empty: none
   Ns history_interval = std::chrono::seconds{5};
   std::string vf_program;               // vgpud-vf
   std::string exec_program;             // vgpud-exec

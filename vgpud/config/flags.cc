@@ -60,6 +60,21 @@ void AddPlaces(CLI::App& app, Flags& flags) {
                  "Directory of what outlives the daemon: VFs and the usage history (default: $VGPUD_STATE_DIR, else "
                  "/var/lib/vgpud for the daemon of "
                  "/run/vgpud, else state in the runtime directory)");
+  app.add_option(
+         "--socket-group", flags.config.socket_group,
+         "Group whose members may open the control socket, beside those of the file's own group (default: vgpu, "
+         "where root's vgpud makes the socket and this host has the group)")
+      ->check([](const std::string& name) {
+        const auto known = FindGroup(name);
+        return known ? std::string() : known.error().context;
+      });
+  app.add_option("--cdi-file", flags.config.cdi_file,
+                 "File that describes all VFs as devices of containers, like /run/cdi/vgpud.json: written whenever VFs "
+                 "come or go, removed when vgpud ends (docs/containers.md); default: none")
+      ->check([](const std::string& path) {
+        if (path.starts_with('/')) return std::string();
+        return fmt::format("{} is not an absolute path (write it like /run/cdi/vgpud.json)", path);
+      });
   app.add_flag("--keep-vfs", flags.config.keep_vfs,
                "VFs, their guests and programs outlive a vgpud that is killed, or ended by SIGUSR1 to be replaced: the "
                "next one goes on with them (docs/restart.md)");

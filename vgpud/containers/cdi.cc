@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // A container gets files and one variable; its image stays as it is, but for the cache of its dynamic linker
-// (cdi_hook.cc).
-#include "tools/vgpuctl/cdi.h"
+// (vgpuctl cdi --update-ldcache).
+#include "vgpud/containers/cdi.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/fd.h"
-#include "tools/vgpuctl/ask.h"
 
-namespace vgpud::tools {
+namespace vgpud::daemon {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 // Names that begin with a digit came with it; nothing here is newer.
 constexpr const char* kCdiVersion = "0.5.0";
@@ -29,20 +32,22 @@ constexpr std::string_view kLibrary = "libcuda.so.1";
 // The same for all devices, so that a container may have several: libcuda.so.1 and libnvidia-ml.so.1 take every channel
 // socket in it.
 constexpr const char* kChannels = "/run/vgpud";
+// Stands for all VFs, unless one of them is called so.
+constexpr const char* kAll = "all";
 // Where dynamic linkers look by themselves: of Debian and its kin, and of Fedora and its kin.
 constexpr const char* kInContainer[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64"};
-// Seen from vgpuctl: as built, and as installed.
+// Seen from vgpuctl and vgpud: as built, and as installed.
 constexpr const char* kOnHost[] = {"../guest-driver-shim/libcuda", "../lib/x86_64-linux-gnu/vgpud", "../lib/vgpud",
                                    "../lib64/vgpud"};
 
-CtlJson Mount(const std::string& host, const std::string& container, bool writable) {
+Json Mount(const std::string& host, const std::string& container, bool writable) {
   return {{"hostPath", host},
           {"containerPath", container},
           {"options", {"bind", writable ? "rw" : "ro", "nosuid", "nodev"}}};
 }
 
-CtlJson DeviceOf(const CdiDevice& device) {
-  CtlJson mounts = CtlJson::array();
+Json DeviceOf(const CdiDevice& device) {
+  Json mounts = Json::array();
   for (const CdiDevice::Vf& vf : device.vfs)
     mounts.push_back(Mount(vf.channel_socket, fmt::format("{}/{}.channel.sock", kChannels, vf.name), true));
   return {{"name", device.name}, {"containerEdits", {{"mounts", mounts}}}};
@@ -62,13 +67,17 @@ std::string NvmlBeside(const std::string& libcuda) {
   return "";
 }
 
-// vgpuctl, which is this program or lies beside it; none where it does not, and in a pod, whose paths are not the
-// host's.
-CtlJson Hooks() {
-  if (::getenv("KUBERNETES_SERVICE_HOST") != nullptr) return CtlJson::array();
-  const std::string vgpuctl = DirectoryOf(RealPath("/proc/self/exe")) + "/vgpuctl";
-  if (::access(vgpuctl.c_str(), X_OK) != 0) return CtlJson::array();
-  return {{{"hookName", "createContainer"}, {"path", vgpuctl}, {"args", {"vgpuctl", "cdi", "--update-ldcache"}}}};
+// vgpuctl, which is this program or lies next to it, as installed or as built; none where it does not, and in a pod,
+// whose paths are not the host's.
+Json Hooks() {
+  if (::getenv("KUBERNETES_SERVICE_HOST") != nullptr) return Json::array();
+  const std::string here = DirectoryOf(RealPath("/proc/self/exe"));
+  for (const char* place : {"/vgpuctl", "/../tools/vgpuctl"}) {
+    const std::string vgpuctl = RealPath(here + place);
+    if (!vgpuctl.empty() && ::access(vgpuctl.c_str(), X_OK) == 0)
+      return {{{"hookName", "createContainer"}, {"path", vgpuctl}, {"args", {"vgpuctl", "cdi", "--update-ldcache"}}}};
+  }
+  return Json::array();
 }
 
 // It is there whole or not at all: a container engine may read it at any time.
@@ -116,32 +125,33 @@ std::vector<LibraryMount> LibraryMounts(const std::string& libcuda) {
 
 std::string CdiTextOf(const std::string& kind, const std::vector<CdiDevice>& devices, const std::string& library) {
   if (devices.empty()) return "";
-  CtlJson described = CtlJson::array();
+  Json described = Json::array();
   for (const CdiDevice& device : devices) described.push_back(DeviceOf(device));
-  CtlJson mounts = CtlJson::array();
+  Json mounts = Json::array();
   for (const LibraryMount& each : LibraryMounts(library))
     mounts.push_back(Mount(each.on_host, each.in_container, false));
-  CtlJson edits = {{"env", {fmt::format("VGPU_CHANNEL={}", kChannels)}}, {"mounts", mounts}};
-  if (CtlJson hooks = Hooks(); !hooks.empty()) edits["hooks"] = std::move(hooks);
-  const CtlJson spec = {{"cdiVersion", kCdiVersion}, {"kind", kind}, {"devices", described}, {"containerEdits", edits}};
+  Json edits = {{"env", {fmt::format("VGPU_CHANNEL={}", kChannels)}}, {"mounts", mounts}};
+  if (Json hooks = Hooks(); !hooks.empty()) edits["hooks"] = std::move(hooks);
+  const Json spec = {{"cdiVersion", kCdiVersion}, {"kind", kind}, {"devices", described}, {"containerEdits", edits}};
   return spec.dump(2) + "\n";
 }
 
-Result<std::string> CdiText(const std::string& vfs, const std::string& library) {
-  const CtlJson answer = CtlJson::parse(vfs, nullptr, false);
-  if (!answer.is_object()) return Fail(std::errc::protocol_error, "vgpud answered without JSON");
+CdiFile CdiFileOf(const std::vector<CdiDevice::Vf>& vfs, const std::string& library) {
+  CdiFile file;
   std::vector<CdiDevice> devices;
-  for (const CtlJson& vf : answer.value("vfs", CtlJson::array())) {
-    const std::string name = Text(vf, "name"), socket = Text(vf, "channel_socket");
-    if (name.empty() || socket.empty()) continue;  // it is lost, and has none
-    if (std::isalnum(static_cast<unsigned char>(name.back())) == 0) {
-      (void)Complain(kExitOk,
-                     fmt::format("vf \"{}\" is left out: names of such devices end with a letter or a digit", name));
+  CdiDevice all{.name = kAll, .vfs = {}};
+  for (const CdiDevice::Vf& vf : vfs) {
+    if (vf.name.empty() || std::isalnum(static_cast<unsigned char>(vf.name.back())) == 0) {
+      file.left_out.push_back(vf.name);
       continue;
     }
-    devices.push_back({.name = name, .vfs = {{name, socket}}});
+    devices.push_back({.name = vf.name, .vfs = {vf}});
+    all.vfs.push_back(vf);
   }
-  return CdiTextOf(kCdiKind, devices, library);
+  const auto is_taken = [](const CdiDevice& each) { return each.name == kAll; };
+  if (!devices.empty() && std::none_of(devices.begin(), devices.end(), is_taken)) devices.push_back(std::move(all));
+  file.text = CdiTextOf(kCdiKind, devices, library);
+  return file;
 }
 
 Result<void> WriteCdi(const std::string& path, const std::string& text) {
@@ -150,21 +160,4 @@ Result<void> WriteCdi(const std::string& path, const std::string& text) {
   return {};
 }
 
-int CmdCdi(const CtlArgs& args) {
-  if (args.update_ldcache) return UpdateLdcache();
-  const auto library = FindCudaLibrary(args.library);
-  if (!library) return Complain(kExitFailed, library.error().context);
-  const auto vfs = AskForText(args, "/v1/vfs");
-  if (!vfs) return vfs.error();
-  const auto text = CdiText(*vfs, *library);
-  if (!text) return Complain(kExitFailed, text.error().context);
-  if (args.file.empty() || args.file == "-") return PrintRaw(*text);
-  if (const auto done = WriteCdi(args.file, *text); !done) return Complain(kExitFailed, done.error().context);
-  if (text->empty()) fmt::print("there is no VF: {} is not there either\n", args.file);
-  const CtlJson spec = CtlJson::parse(*text, nullptr, false);
-  for (const CtlJson& device : spec.is_object() ? spec["devices"] : CtlJson::array())
-    fmt::print("{}={}\n", kCdiKind, Text(device, "name"));
-  return kExitOk;
-}
-
-}  // namespace vgpud::tools
+}  // namespace vgpud::daemon

@@ -8,15 +8,9 @@
 
 #include "base/result.h"
 
-namespace vgpud::tools {
+namespace vgpud::daemon {
 
 inline constexpr const char* kCdiKind = "vgpud.dev/vf";
-
-// What a container engine calls, as the file of CdiTextOf says, when the container has its files and does not run yet:
-// the cache of its dynamic linker, which programs ask with `ldconfig -p`, gets to know the libraries. Its state comes
-// on standard input, as OCI hooks have it. Always 0: a container without that cache, or one that can't be written to,
-// works as well.
-[[nodiscard]] int UpdateLdcache();
 
 // libcuda.so.1 of vgpud on this host, without links in its path: `given`, or where it is as built or as installed, seen
 // from this program.
@@ -44,12 +38,15 @@ struct CdiDevice {
 [[nodiscard]] std::string CdiTextOf(const std::string& kind, const std::vector<CdiDevice>& devices,
                                     const std::string& library);
 
-// That of all VFs of `vfs`, vgpud's answer to GET /v1/vfs. VFs whose names no such device may have are left out, and
-// said on stderr.
-[[nodiscard]] Result<std::string> CdiText(const std::string& vfs, const std::string& library);
+// That of all VFs: each is a device of kCdiKind, and the device "all" has all of them.
+struct CdiFile {
+  std::string text;
+  std::vector<std::string> left_out;  // VFs whose names no such device may have: they end with -
+};
+[[nodiscard]] CdiFile CdiFileOf(const std::vector<CdiDevice::Vf>& vfs, const std::string& library);
 
 // It is there whole or not at all, and everybody may read it: a container engine may do so at any time. Empty `text`:
 // it is removed.
 [[nodiscard]] Result<void> WriteCdi(const std::string& path, const std::string& text);
 
-}  // namespace vgpud::tools
+}  // namespace vgpud::daemon

@@ -99,6 +99,8 @@ void CreateVf(const Served& served, const Request& request, const ExchangePtr& e
   auto wish = ParseVfWish(request.body, served.gpus.first().profiles(), request.rights.tenant);
   if (!wish) return AnswerError(exchange, wish.error());
   if (const auto why_not = WhyNotMade(request.rights, wish->spec)) return AnswerError(exchange, *why_not);
+  if (const auto why_not = WhyNotOwner(wish->spec.owner, exchange->who().privileged, request.client))
+    return AnswerError(exchange, *why_not);
   if (request.dry_run())
     return AnswerChange(exchange,
                         request.Is("queue") ? served.admission.PreviewAlone(*wish) : served.admission.Preview(*wish));
@@ -119,9 +121,15 @@ void CreateVf(const Served& served, const Request& request, const ExchangePtr& e
   exchange->Wait(std::move(leave));
 }
 
+// With what its scheduler thread counts; one that is lost has none.
 void ShowVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
   const auto vf = served.reports.OfVf(request.name);
-  vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
+  if (!vf) return AnswerError(exchange, vf.error());
+  if (vf->channel_socket.empty()) return exchange->Answer(200, ToJson(*vf));
+  using All = std::vector<StatsReport>;
+  served.reports.ReadStats(request.name, "", [exchange](const ApiResult<All>& stats) {
+    stats ? exchange->Answer(200, ToJson(stats->front().vfs.front().vf)) : AnswerError(exchange, stats.error());
+  });
 }
 
 void ChangeVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
@@ -440,13 +448,14 @@ void Control::Dispatch(evhttp_request* raw, const ExchangePtr& exchange) {
   const std::string path = raw_path != nullptr ? raw_path : "";
   Request request;
   request.body = Body(raw);
+  request.client = bufferevent_getfd(StreamOf(raw));
   if (HasUnreadBody(raw)) {
     // What follows the header would be taken for the next request.
     evhttp_add_header(evhttp_request_get_output_headers(raw), "Connection", "close");
     return AnswerError(exchange, {ErrorKind::kInvalid, "a GET request takes no body: send it without one", {}});
   }
   if (configuration_ != nullptr) {
-    request.rights_now = [this, user = Sharer::UserOf(bufferevent_getfd(StreamOf(raw)))] {
+    request.rights_now = [this, user = Sharer::UserOf(request.client)] {
       return RightsOf(configuration_->access(), user, ::geteuid());
     };
     request.rights = request.rights_now();

@@ -37,6 +37,7 @@ OrderedJson Describe(const VfReport& vf) {
   if (!vf.profile.empty()) json["profile"] = vf.profile;
   if (!vf.tenant.empty()) json["tenant"] = vf.tenant;
   PutDomain(vf.domain, &json);
+  PutOwner(vf.owner, &json);
   json["transient"] = vf.transient;
   json["paused"] = vf.view.paused;
   PutKnobs(vf, &json);
@@ -52,6 +53,7 @@ OrderedJson Describe(const VfReport& vf) {
   for (size_t e = 0; e < kGuardedEvents; ++e)
     events[kEventNames[e]] = {{"count", vf.events.count[e]}, {"throttled", vf.events.throttled[e]}};
   json["events"] = std::move(events);
+  if (vf.kernel_faults) json["kernel_faults"] = Describe(*vf.kernel_faults);
   json["throttled_ns"] = vf.events.throttled_ns;
   json["server"] = {{"throttled", vf.server.throttled},
                     {"throttled_ns", vf.server.throttled_ns},
@@ -125,6 +127,13 @@ void PutKnobs(const VfReport& vf, OrderedJson* json) {
     (*json)["slice_fixed"] = vf.view.slice != Ns{0};
     (*json)["share"] = std::round(vf.share * kWhole) / kWhole;
   }
+}
+
+OrderedJson Describe(const KernelFaults& faults) {
+  auto json = OrderedJson::object();
+  for (size_t row = 0; row < std::size(kKernelErrors); ++row)
+    if (faults.of(row) != 0) json[kKernelErrors[row].label] = faults.of(row);
+  return json;
 }
 
 std::string Finish(OrderedJson json) {

@@ -14,6 +14,8 @@ namespace vgpud::daemon {
 void PutKnobs(const VfReport& vf, OrderedJson* json);
 // Of a GPU as the PCI bus has it.
 OrderedJson Describe(const PciGpu& gpu);
+// How often each error came that came at all, like {"700": 2}.
+OrderedJson Describe(const KernelFaults& faults);
 // The text of a reply, with the version of the API.
 std::string Finish(OrderedJson json);
 

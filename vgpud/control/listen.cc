@@ -3,7 +3,6 @@
 
 #include <event2/util.h>
 #include <fmt/core.h>
-#include <grp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -22,19 +21,12 @@ uint16_t PortOf(const sockaddr_storage& at) {
                                         : reinterpret_cast<const sockaddr_in&>(at).sin_port);
 }
 
-void OpenToGroup(const std::string& path) {
-  if (const group* vgpu = ::getgrnam("vgpu"); vgpu != nullptr && ::geteuid() == 0)
-    if (::chown(path.c_str(), static_cast<uid_t>(-1), vgpu->gr_gid) != 0)
-      LOG(kWarning, "{}: cannot give it to group vgpu", path);
-  if (::chmod(path.c_str(), 0660) != 0) LOG(kWarning, "{}: cannot set its mode to 0660", path);
-}
-
 }  // namespace
 
 Result<UniqueFd> ListenForClients(const std::string& path) {
   UniqueFd listener = TRY(ListenUnix(path, SOCK_STREAM));
   if (::listen(listener.get(), kBacklog) != 0) return FailErrno(fmt::format("listen {}", path));
-  OpenToGroup(path);
+  if (::chmod(path.c_str(), 0660) != 0) LOG(kWarning, "{}: cannot set its mode to 0660", path);
   return listener;
 }
 
@@ -44,8 +36,8 @@ Result<UniqueFd> ListenTcp(const std::string& address) {
   if (evutil_parse_sockaddr_port(address.c_str(), reinterpret_cast<sockaddr*>(&at), &bytes) != 0 ||
       address.find(':') == std::string::npos || PortOf(at) == 0)
     return Fail(std::errc::invalid_argument,
-                fmt::format("--metrics-listen \"{}\" is not an address and a port (write it like 127.0.0.1:9464 or "
-                            "[::1]:9464)",
+                fmt::format("--metrics-listen \"{}\" is not an address and a port (write it like 127.0.0.1:9477 or "
+                            "[::1]:9477)",
                             address));
   UniqueFd listener{::socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
   const int yes = 1;

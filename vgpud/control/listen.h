@@ -12,7 +12,7 @@ namespace vgpud::daemon {
 // few enough to be let in, or refused, within some hundredths of a second.
 inline constexpr int kBacklog = 1024;
 
-// A listening Unix socket at `path`, for the owner and, run by root, the group vgpu.
+// A listening Unix socket at `path`, for the owner and the group of the file.
 [[nodiscard]] Result<UniqueFd> ListenForClients(const std::string& path);
 
 // A listening socket at `address` (ADDRESS:PORT), for --metrics-listen, which errors name.

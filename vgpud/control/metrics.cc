@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include "base/event_budget.h"
 #include "vgpud/control/prometheus_text.h"
 #include "vgpud/control/report_statistics.h"
+#include "vgpud/model/version.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -39,13 +42,14 @@ void PutValue(PrometheusText& out, const PrometheusText::Labels& labels, uint64_
   ns ? out.Seconds(labels, value) : out.Sample(labels, value);
 }
 
-// What the families are made from. Where there are several GPUs each sample says whose it is.
+// What the families are made from. Each sample of a GPU says whose it is, also where there is one only: another one
+// does not change the series of the first.
 class Gpus {
  public:
   explicit Gpus(const std::vector<StatsReport>& all) : all_(all) {}
   const std::vector<StatsReport>& all() const { return all_; }
   PrometheusText::Labels Of(const StatsReport& gpu, PrometheusText::Labels more = {}) const {
-    if (all_.size() > 1) more.insert(more.begin(), {"gpu", gpu.gpu_name});
+    more.insert(more.begin(), {"gpu", gpu.about.name});
     return more;
   }
   // Calls f(gpu, index of the VF, label of the VF).
@@ -62,6 +66,32 @@ class Gpus {
 PrometheusText::Labels With(PrometheusText::Labels labels, std::string_view name, std::string_view value) {
   labels.emplace_back(name, value);
   return labels;
+}
+
+// Kinds, and memory where the GPU has a limit.
+void PutInfo(PrometheusText& out, const Gpus& gpus) {
+  out.Family("vgpud_build_info", "gauge", "1; its label says which vgpud it is.");
+  out.Sample({{"version", Version()}}, uint64_t{1});
+  out.Family("vgpud_gpu_info", "gauge", "1; its labels say what the GPU is, and by which policy it is shared.");
+  for (const StatsReport& gpu : gpus.all())
+    out.Sample(gpus.Of(gpu, {{"kind", gpu.about.kind},
+                             {"policy", gpu.about.settings.policy},
+                             {"compute_capability", gpu.about.capability}}),
+               uint64_t{1});
+  out.Family("vgpud_gpu_vram_bytes", "gauge", "Memory that all VFs of the GPU have together; absent: as they like.");
+  for (const StatsReport& gpu : gpus.all())
+    if (gpu.about.vram_bytes != 0) out.Sample(gpus.Of(gpu), gpu.about.vram_bytes);
+}
+
+void PutKernelFaults(PrometheusText& out, const Gpus& gpus) {
+  out.Family(
+      "vgpud_vf_kernel_faults_total", "counter",
+      "Kernels that failed, by the CUDA error that their program saw, as the VF's executors say, since vgpud was "
+      "started.");
+  gpus.EachVf([&](const StatsReport& gpu, size_t i, const auto& labels) {
+    for (size_t row = 0; row < std::size(kKernelErrors); ++row)
+      out.Sample(With(labels, "error", kKernelErrors[row].label), gpu.vfs[i].stats.work.faults.of(row));
+  });
 }
 
 void PutFairness(PrometheusText& out, const Gpus& gpus) {
@@ -124,7 +154,15 @@ struct GpuGauge {
 };
 constexpr GpuGauge kGpuGauges[] = {
     {"vgpud_gpu_vfs", "gauge", "VFs there are.", [](const StatsReport& s) { return uint64_t{s.vfs.size()}; }},
-    {"vgpud_scheduler_realtime", "gauge", "1 if the scheduler thread has real-time priority.",
+    {"vgpud_gpu_vram_promised_bytes", "gauge", "Memory that the VFs of the GPU may use together.",
+     [](const StatsReport& s) { return s.about.vram_promised_bytes; }},
+    {"vgpud_gpu_vram_used_bytes", "gauge", "Memory that the programs of all VFs of the GPU have allocated.",
+     [](const StatsReport& s) {
+       uint64_t used = 0;
+       for (const VfStatsReport& vf : s.vfs) used += vf.vf.vram_used_bytes;
+       return used;
+     }},
+    {"vgpud_scheduler_fifo", "gauge", "1 if the scheduler thread has real-time priority.",
      [](const StatsReport& s) { return uint64_t{s.gpu.fifo}; }},
     {"vgpud_history_up", "gauge", "1 if the usage history is written, 0 if vgpud runs without it.",
      [](const StatsReport& s) { return uint64_t{s.history.name == std::string_view("on")}; }},
@@ -148,14 +186,19 @@ void PutGpus(PrometheusText& out, const Gpus& gpus) {
   }
 }
 
+const std::vector<GpuRung>& Rungs(const StatsReport& gpu) {
+  static const std::vector<GpuRung> kNone;
+  return gpu.about.facts ? gpu.about.facts->rungs : kNone;
+}
+
 void PutRungs(PrometheusText& out, const Gpus& gpus) {
-  if (std::all_of(gpus.all().begin(), gpus.all().end(), [](const StatsReport& gpu) { return gpu.rungs.empty(); }))
+  if (std::all_of(gpus.all().begin(), gpus.all().end(), [](const StatsReport& gpu) { return Rungs(gpu).empty(); }))
     return;
   out.Family(
       "vgpud_gpu_rung_works", "gauge",
       "1 if this way to take kernels off a GPU that is not vgpud's own worked at start (vgpuctl gpu says more).");
   for (const StatsReport& gpu : gpus.all())
-    for (const GpuRung& rung : gpu.rungs) out.Sample(With(gpus.Of(gpu), "rung", rung.name), uint64_t{rung.works});
+    for (const GpuRung& rung : Rungs(gpu)) out.Sample(With(gpus.Of(gpu), "rung", rung.name), uint64_t{rung.works});
 }
 
 void PutVfs(PrometheusText& out, const Gpus& gpus) {
@@ -176,6 +219,7 @@ void PutVfs(PrometheusText& out, const Gpus& gpus) {
     });
   }
   PutGuestEvents(out, gpus);
+  PutKernelFaults(out, gpus);
   for (const VfHistogram& histogram : VfHistograms()) {
     out.Family(fmt::format("vgpud_vf_{}", histogram.metric), "histogram", histogram.help);
     gpus.EachVf([&](const StatsReport& gpu, size_t i, const auto& labels) {
@@ -189,10 +233,12 @@ void PutVfs(PrometheusText& out, const Gpus& gpus) {
 std::string MetricsText(const std::vector<StatsReport>& all) {
   const Gpus gpus(all);
   PrometheusText out;
+  PutInfo(out, gpus);
   PutGpus(out, gpus);
   out.Family("vgpud_protection", "gauge", "1 if this protection is in force on this host (vgpuctl gpu says why not).");
   if (!all.empty())
-    for (const Protection& row : all.front().protections) out.Sample({{"name", row.name}}, uint64_t{row.in_force});
+    for (const Protection& row : all.front().about.protections)
+      out.Sample({{"name", row.name}}, uint64_t{row.in_force});
   PutRungs(out, gpus);
   PutFairness(out, gpus);
   PutVfs(out, gpus);

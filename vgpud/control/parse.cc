@@ -67,9 +67,9 @@ ApiResult<void> ParsePlace(const Json& object, VfSpec* spec) {
 }
 
 ApiResult<Json> ParseNewVf(std::string_view body) {
-  return ParseObject(
-      body, KnobNames(true, {"name", "profile", "vram_bytes", "host_memory_bytes", "paused", "transient", "gpu",
-                             "placement", "numa_node", "domain", "domain_uuid", "ends_with_domain", "tenant"}));
+  return ParseObject(body, KnobNames(true, {"name", "profile", "vram_bytes", "host_memory_bytes", "paused", "transient",
+                                            "gpu", "placement", "numa_node", "domain", "domain_uuid",
+                                            "ends_with_domain", "tenant", "owner_uid", "owner_gid"}));
 }
 
 ApiResult<VfSpec> VfSpecOf(const Json& object, const Profiles& profiles, const std::string& tenant) {
@@ -84,6 +84,7 @@ ApiResult<VfSpec> VfSpecOf(const Json& object, const Profiles& profiles, const s
   spec.transient = TRY(ParseFlag(object, "transient", false));
   spec.domain = TRY(ParseDomain(object));
   spec.transient |= spec.domain.ends_vf;
+  spec.owner = TRY(ParseOwner(object));
   spec.tenant = TRY(ParseTenant(object, tenant.empty() ? UsualTenantOf(spec.name) : tenant));
   TRY(ParsePlace(object, &spec));
   return spec;

@@ -2,8 +2,13 @@
 #include "vgpud/control/permissions.h"
 
 #include <fmt/core.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <vector>
 
 #include "vgpud/control/json.h"
+#include "vgpud/host/shares.h"
 #include "vgpud/registry/reports.h"
 #include "vgpud/tenants/doors.h"
 
@@ -12,6 +17,7 @@ namespace {
 
 constexpr std::string_view kVfs = "/v1/vfs";
 constexpr std::string_view kSettings = "/v1/settings";
+constexpr size_t kMostGroups = 65536;  // of a process: NGROUPS_MAX
 
 ApiError Forbidden(const Rights& rights, std::string_view what) {
   return {ErrorKind::kForbidden,
@@ -29,6 +35,18 @@ std::optional<ApiError> WhyNotVf(const Rights& rights, const std::string& name, 
   return vf ? WhyNotTenant(rights, vf->tenant) : std::nullopt;
 }
 
+bool IsInGroup(int client, gid_t group) {
+  ucred peer{.pid = 0, .uid = 0, .gid = 0};
+  socklen_t bytes = sizeof peer;
+  if (::getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return false;
+  if (peer.gid == group) return true;
+  std::vector<gid_t> groups(kMostGroups);
+  bytes = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
+  if (::getsockopt(client, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &bytes) != 0) return false;
+  groups.resize(bytes / sizeof(gid_t));
+  return std::find(groups.begin(), groups.end(), group) != groups.end();
+}
+
 }  // namespace
 
 std::optional<ApiError> WhyNotLookedAt(const Rights& rights) {
@@ -44,6 +62,21 @@ std::optional<ApiError> WhyNotInDomain(const std::string& vf) {
                   "one of another name",
                   vf, door->prefix, door->whose),
       "domain"};
+}
+
+std::optional<ApiError> WhyNotOwner(const SocketAccess& owner, bool privileged, int client) {
+  if (privileged || !owner.anybody()) return std::nullopt;
+  const uid_t user = Sharer::UserOf(client);
+  const auto refuse = [user](const char* kind, uint32_t number, const char* field) {
+    return ApiError{ErrorKind::kForbidden,
+                    fmt::format("user {} may not give a VF to {} {}: only to himself and to groups that he is in; ask "
+                                "who administers this host",
+                                user, kind, number),
+                    field};
+  };
+  if (owner.user && *owner.user != user) return refuse("user", *owner.user, "owner_uid");
+  if (owner.group && !IsInGroup(client, *owner.group)) return refuse("group", *owner.group, "owner_gid");
+  return std::nullopt;
 }
 
 std::optional<ApiError> WhyNotMade(const Rights& rights, const VfSpec& spec) {

@@ -22,6 +22,10 @@ std::optional<ApiError> WhyNotPermitted(const Rights& rights, bool looks_only, s
 std::optional<ApiError> WhyNotLookedAt(const Rights& rights);
 // Why not such a new VF, if so. The names of a door (tenants/doors.h) are not for users of other tenants.
 std::optional<ApiError> WhyNotMade(const Rights& rights, const VfSpec& spec);
+// Why a client may not give a new VF to `owner`, if so: root and vgpud's own user (`privileged`) give it to anybody,
+// others to themselves and to groups that they are in. `client`: its connected socket, whose user and groups the kernel
+// tells.
+std::optional<ApiError> WhyNotOwner(const SocketAccess& owner, bool privileged, int client);
 // Why no domain may have this VF, whoever says so: it is a door's.
 std::optional<ApiError> WhyNotInDomain(const std::string& vf);
 

@@ -17,6 +17,7 @@ struct Request {
   std::string name;                          // NAME of /v1/vfs/NAME or /v1/gpus/NAME
   std::map<std::string, std::string> query;  // ?KEY=VALUE&...
   std::string body;
+  int client = -1;                                               // its connected socket
   Rights rights;                                                 // of the client
   std::function<Rights()> rights_now = [] { return Rights{}; };  // the same, after a reload
   std::string Parameter(const char* key) const {

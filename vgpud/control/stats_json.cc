@@ -39,6 +39,7 @@ OrderedJson Describe(const StatsReport& stats, size_t i) {
   PutKnobs(vf.vf, &json);
   for (const ReportStatistic& row : ReportStatistics())
     if (row.about.name != nullptr) json[row.about.name] = row.get(vf);
+  json["kernel_faults"] = Describe(vf.stats.work.faults);
   for (const auto& window : stats.windows) {
     const SharePart* part = window.figures.Of(stats.keys[i]);
     json[fmt::format("share_error_{}", window.name)] =
@@ -102,7 +103,7 @@ std::string ToJson(const std::vector<StatsReport>& gpus) {
   if (gpus.size() == 1) return ToJson(gpus.front());
   OrderedJson json{{"gpus", OrderedJson::array()}, {"vfs", OrderedJson::array()}};
   for (const StatsReport& gpu : gpus) {
-    OrderedJson figures{{"name", gpu.gpu_name}};
+    OrderedJson figures{{"name", gpu.about.name}};
     figures.update(DescribeGpu(gpu));
     json["gpus"].push_back(std::move(figures));
     for (OrderedJson& vf : DescribeVfs(gpu)) json["vfs"].push_back(std::move(vf));

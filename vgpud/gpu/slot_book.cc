@@ -40,9 +40,10 @@ bool SlotBook::ReadTime(uint64_t says, Counter& to, uint64_t& grew_at_ns, uint64
 
 void SlotBook::Begin(uint32_t slot, const SlotPage& page, bool resumed) {
   Slot& to = slots_[slot];
-  // Nobody tells what a resumed one had moved before.
+  // Nobody tells what a resumed one had moved before, or what failed.
   const auto moves = MovesOf(page.memory[slot]);
   for (size_t i = 0; i < moves.size(); ++i) to.moves[i].last = moves[i];
+  to.faults = FaultsIn(page, slot);
   if (resumed) return;
   const ExecSlot& now = page.slots[slot];
   to.kernels.last = now.kernels.load(std::memory_order_relaxed);
@@ -74,8 +75,17 @@ uint64_t SlotBook::Read(const SlotPage& page, uint64_t live) {
     // Seldom, and all at once at its end: only what goes back is not believed.
     const auto moves = MovesOf(page.memory[slot]);
     for (size_t i = 0; i < moves.size(); ++i) (void)to.moves[i].Read(moves[i], kMostMoved);
+    ReadFaults(page, slot);
   });
   return bad;
+}
+
+// Several since the last look have the error of the last.
+void SlotBook::ReadFaults(const SlotPage& page, uint32_t slot) {
+  const uint32_t word = page.clocks[slot].faults.load(std::memory_order_relaxed);
+  const auto reported = static_cast<uint16_t>(word >> 16);
+  const auto more = static_cast<uint16_t>(reported - std::exchange(slots_[slot].faults, reported));
+  if (more != 0) faults_.Count(word & 0xffff, more);
 }
 
 std::array<uint64_t, SlotBook::kMoves> SlotBook::MovesOf(const ExecMemory& memory) {
@@ -86,6 +96,7 @@ std::array<uint64_t, SlotBook::kMoves> SlotBook::MovesOf(const ExecMemory& memor
 
 VfStats::Work SlotBook::Work(const SlotPage& page, uint64_t live) const {
   VfStats::Work work;
+  work.faults = faults_;
   for (const Slot& slot : slots_) {
     work.kernels += slot.kernels.total;
     work.warp_instructions += slot.warp_instructions.total;

@@ -39,6 +39,7 @@ class SlotBook {
   struct Slot {
     Counter kernels, warp_instructions, preempts, host_work_ns, module_loads, module_bytes, core_wait_ns;
     std::array<Counter, kMoves> moves;  // in the order of MovesOf
+    uint16_t faults = 0;                // of those that its executors report, so many are counted
     uint64_t read_at_ns = 0;
     uint64_t host_work_at_ns = 0;  // when it was last seen to grow: a long load is counted at its end
     uint64_t core_wait_at_ns = 0;  // the same: a turn is counted at its end
@@ -50,11 +51,16 @@ class SlotBook {
     }
   };
   static std::array<uint64_t, kMoves> MovesOf(const ExecMemory& memory);
+  static uint16_t FaultsIn(const SlotPage& page, uint32_t slot) {
+    return static_cast<uint16_t>(page.clocks[slot].faults.load(std::memory_order_relaxed) >> 16);
+  }
+  void ReadFaults(const SlotPage& page, uint32_t slot);
   // Of a time that is added up now and then; since it was last seen to grow, it grows by `threads` a nanosecond and
   // `more` at most.
   static bool ReadTime(uint64_t says, Counter& to, uint64_t& grew_at_ns, uint64_t threads, uint64_t more);
 
   std::array<Slot, kMaxExecutors> slots_;
+  KernelFaults faults_;
 };
 
 }  // namespace vgpud::daemon

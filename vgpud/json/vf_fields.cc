@@ -16,6 +16,7 @@ namespace vgpud::daemon {
 namespace {
 
 constexpr size_t kMaxDomainBytes = 255;
+constexpr uint64_t kHighestId = 0xfffffffe;  // of a user or group
 
 uint64_t UsualOfVf(Knob knob) { return KnobOf(VfView{}, knob); }
 
@@ -121,6 +122,22 @@ ApiResult<std::string> ParseTenant(const Json& object, const std::string& usual)
   return name;
 }
 
+ApiResult<SocketAccess> ParseOwner(const Json& object) {
+  const auto id = [&object](const char* field) -> ApiResult<std::optional<uint32_t>> {
+    const auto it = object.find(field);
+    if (it == object.end()) return std::nullopt;
+    if (it->is_number_unsigned() && it->get<uint64_t>() <= kHighestId) return it->get<uint32_t>();
+    return ApiFail(
+        ErrorKind::kInvalid,
+        fmt::format("{} {} is not the number of a user or group: allowed is 0 to {}", field, Quoted(*it), kHighestId),
+        field);
+  };
+  SocketAccess owner;
+  owner.user = TRY(id("owner_uid"));
+  owner.group = TRY(id("owner_gid"));
+  return owner;
+}
+
 // Clients print the name: it may not have control characters.
 ApiResult<VfDomain> ParseDomain(const Json& object) {
   if (!object.contains("domain") && !object.contains("domain_uuid") && !object.contains("ends_with_domain"))
@@ -157,6 +174,11 @@ OrderedJson ToJsonValue(const FieldValue& value) {
           return OrderedJson(v);
       },
       value);
+}
+
+void PutOwner(const SocketAccess& owner, OrderedJson* json) {
+  if (owner.user) (*json)["owner_uid"] = *owner.user;
+  if (owner.group) (*json)["owner_gid"] = *owner.group;
 }
 
 void PutDomain(const VfDomain& domain, OrderedJson* json) {

@@ -29,9 +29,14 @@ ApiResult<std::string> ParseTenant(const Json& object, const std::string& usual)
 // The libvirt domain that has the VF; nothing: `object` has none.
 ApiResult<VfDomain> ParseDomain(const Json& object);
 
+// "owner_uid" and "owner_gid"; who is not named: `object` does not say.
+ApiResult<SocketAccess> ParseOwner(const Json& object);
+
 // A field as answers and definitions have it.
 OrderedJson ToJsonValue(const FieldValue& value);
 // "domain", "domain_uuid" and "ends_with_domain", as far as there are any.
 void PutDomain(const VfDomain& domain, OrderedJson* json);
+// "owner_uid" and "owner_gid", as far as there are any.
+void PutOwner(const SocketAccess& owner, OrderedJson* json);
 
 }  // namespace vgpud::daemon

@@ -25,6 +25,14 @@ std::string DefaultRuntimeDir() {
   return "/tmp/vgpud-" + std::to_string(::geteuid());
 }
 
+std::string RuntimeDirOfClient() {
+  const auto serves = [](const std::string& dir) { return ::access(ControlSocketPath(dir).c_str(), F_OK) == 0; };
+  std::string own = DefaultRuntimeDir();
+  const char* const named = std::getenv(kRuntimeDirVariable);
+  if ((named != nullptr && *named != '\0') || serves(own) || !serves(kSystemRuntimeDir)) return own;
+  return kSystemRuntimeDir;
+}
+
 std::string ControlSocketPath(const std::string& runtime_dir) { return runtime_dir + "/control.sock"; }
 
 std::string OwnSocketPath(const std::string& control_socket) {

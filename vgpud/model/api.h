@@ -31,6 +31,9 @@ inline constexpr size_t kMaxBodyBytes = 64 * 1024;
 bool IsValidName(std::string_view name);
 // $VGPUD_RUNTIME_DIR, else /run/vgpud for root, else $XDG_RUNTIME_DIR/vgpud, else /tmp/vgpud-<uid>.
 std::string DefaultRuntimeDir();
+// The same for a client that was told no directory: of an ordinary user's own vgpud if it serves there, else
+// /run/vgpud if a vgpud serves there, else the former.
+std::string RuntimeDirOfClient();
 std::string ControlSocketPath(const std::string& runtime_dir);
 // Beside it: for root and vgpud's own user alone, so that no crowd of others stands before them in the kernel's queue.
 // Elsewhere it may be missing; it gives nobody more rights than the other one.

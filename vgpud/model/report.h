@@ -10,9 +10,11 @@
 
 #include "base/vf_link.h"
 #include "vgpud/model/gpu_facts.h"
+#include "vgpud/model/kernel_faults.h"
 #include "vgpud/model/protection.h"
 #include "vgpud/model/server_report.h"
 #include "vgpud/model/settings.h"
+#include "vgpud/model/socket_access.h"
 #include "vgpud/model/vf_domain.h"
 
 namespace vgpud::daemon {
@@ -28,7 +30,8 @@ struct VfReport {
   std::string profile;  // that it was made with, empty if none
   bool transient = false;
   VfDomain domain;
-  std::string tenant;          // empty: nobody's
+  std::string tenant;  // empty: nobody's
+  SocketAccess owner;
   VfView view;                 // its knobs, and whether it is paused
   uint64_t slice_us = 0;       // in force
   double share = 0;            // of the GPU, while all VFs that are not paused have work
@@ -40,6 +43,7 @@ struct VfReport {
   uint32_t executors = 0;
   bool client_connected = false;
   vf_link::Events events;
+  std::optional<KernelFaults> kernel_faults;  // nothing: the scheduler thread was not asked
   ServerReport server;
   uint64_t cpu_ns = 0;    // that its processes have used since it was created
   uint64_t gave_way = 0;  // times that it had computed too much outside of its turns

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "sched/account/account.h"
 #include "sched/latency_histogram.h"
+#include "vgpud/model/kernel_faults.h"
 
 namespace vgpud::daemon {
 
@@ -31,6 +32,7 @@ struct VfStats {
     // Now: bytes on the card, and in the host's memory instead.
     uint64_t movable_bytes = 0;
     uint64_t moved_bytes = 0;
+    KernelFaults faults;
   };
   // What the VF's executors did that ours do not: for the operator. Grows only.
   struct Conduct {

@@ -38,9 +38,7 @@ struct StatsReport {
   HistoryState history;
   uint64_t traced_turns = 0;
   uint64_t trace_capacity = 0;
-  Protections protections;
-  std::string gpu_name = {};
-  std::vector<GpuRung> rungs = {};
+  GpuReport about = {};
 };
 
 }  // namespace vgpud::daemon

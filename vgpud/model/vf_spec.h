@@ -8,6 +8,7 @@
 
 #include "sched/types.h"
 #include "vgpud/model/placement.h"
+#include "vgpud/model/socket_access.h"
 #include "vgpud/model/vf_domain.h"
 
 namespace vgpud::daemon {
@@ -27,6 +28,7 @@ struct VfSpec {
   std::optional<int> numa_node;        // of the virtual machine that it is for, where that is known
   VfDomain domain;
   std::string tenant;  // whose it is; empty: nobody's
+  SocketAccess owner;  // who may use its channel socket, besides root and vgpud's own user
 };
 
 }  // namespace vgpud::daemon

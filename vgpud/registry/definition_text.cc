@@ -36,6 +36,7 @@ std::string ToText(const VfDefinition& definition) {
   if (!spec.profile.empty()) json["profile"] = spec.profile;
   if (!spec.tenant.empty()) json["tenant"] = spec.tenant;
   PutDomain(spec.domain, &json);
+  PutOwner(spec.owner, &json);
   for (const KnobRow& row : Knobs()) {
     if (!row.per_vf) continue;
     const uint64_t value = KnobOf(spec.view, row.knob);
@@ -52,7 +53,7 @@ ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
                                version == object.end() ? "(missing)" : Quoted(*version), kDefinitionVersion),
                    "version");
   auto known = KnobNames(true, kDefinitionFields);
-  known.insert({"profile", "tenant", "gpu", "domain", "domain_uuid", "ends_with_domain"});
+  known.insert({"profile", "tenant", "gpu", "domain", "domain_uuid", "ends_with_domain", "owner_uid", "owner_gid"});
   TRY(CheckKnown(object, known));
   for (const std::string& field : kDefinitionFields)
     if (!object.contains(field)) return ApiFail(ErrorKind::kInvalid, fmt::format("{} is missing", field), field);
@@ -72,6 +73,7 @@ ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
   definition.spec.tenant = TRY(ParseTenant(object, UsualTenantOf(definition.spec.name)));
   if (object.contains("profile")) definition.spec.profile = TRY(ParseText(object, "profile"));
   definition.spec.domain = TRY(ParseDomain(object));
+  definition.spec.owner = TRY(ParseOwner(object));
   definition.spec.transient = definition.spec.domain.ends_vf;
   definition.vfio_user_socket = TRY(ParseText(object, "vfio_user_socket"));
   return definition;

@@ -92,11 +92,10 @@ void Reports::ReadStatsOf(ServedGpu& gpu, const Vfs& vfs, std::function<void(Sta
                     .history = telemetry.history_state(),
                     .traced_turns = gpu.thread().trace().appended(),
                     .trace_capacity = gpu.thread().trace().capacity(),
-                    .protections = OfProtections(),
-                    .gpu_name = gpu.name(),
-                    .rungs = gpu.rungs()};
+                    .about = OfGpu(gpu)};
     for (size_t i = 0; i < all.vfs.size(); ++i) {
       all.vfs[i].stats = stats.vfs[i];
+      all.vfs[i].vf.kernel_faults = stats.vfs[i].work.faults;
       all.keys.push_back(telemetry.KeyOf(ids[i]));
     }
     done(all);

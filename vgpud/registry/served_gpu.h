@@ -41,7 +41,6 @@ class ServedGpu {
   ServedGpu& operator=(const ServedGpu&) = delete;
 
   const std::string& name() const { return config_.name; }
-  std::vector<GpuRung> rungs() const { return config_.facts ? config_.facts->rungs : std::vector<GpuRung>{}; }
   const GpuConfig& config() const { return config_; }
   // As they are in force, or will be at the next turn boundary.
   const GpuSettings& settings() const { return settings_; }

@@ -26,6 +26,7 @@ Result<std::unique_ptr<VfService>> VfService::Make(const DaemonParts& around) {
            [self](const ServedGpu& gpu) {
              (*self)->new_vfs_.LookForRoom();
              (*self)->vfs_.TellExpectedShares(gpu);
+             (*self)->on_turnout_();
            }}));
   std::unique_ptr<VfService> service{new VfService(around, std::move(gpus))};
   *self = service.get();

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "vgpud/registry/changes.h"
 #include "vgpud/registry/new_vfs.h"
@@ -28,6 +29,8 @@ class VfService {
   // Before this process ends and leaves its VFs to the next: when all that was answered is on the disk, or after a
   // while.
   void Settle(std::function<void()> done);
+  // Calls `changed` when VFs have come, gone or changed their state, from now on.
+  void OnTurnout(std::function<void()> changed) { on_turnout_ = std::move(changed); }
 
   ServedGpus& gpus() { return *gpus_; }
   VfLimits& limits() { return limits_; }
@@ -52,6 +55,7 @@ class VfService {
   Reports reports_;
   Changes changes_;
   EventLoop::WatchPtr settle_timer_;
+  std::function<void()> on_turnout_ = [] {};
 };
 
 }  // namespace vgpud::daemon

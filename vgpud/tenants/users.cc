@@ -2,6 +2,7 @@
 #include "vgpud/tenants/users.h"
 
 #include <fmt/core.h>
+#include <grp.h>
 #include <pwd.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@ namespace {
 constexpr std::string_view kNames[] = {"nothing", "look", "manage"};
 constexpr size_t kMostNameBytes = 32;       // useradd(8)
 constexpr size_t kPasswdBytes = 64 * 1024;  // of one entry
+constexpr uint32_t kNoId = 0xffffffff;
 
 bool IsUserName(std::string_view name) {
   return !name.empty() && name.size() <= kMostNameBytes && std::all_of(name.begin(), name.end(), [](char c) {
@@ -25,10 +27,16 @@ bool IsUserName(std::string_view name) {
   });
 }
 
-Result<uid_t> FindUser(const std::string& name) {
-  uid_t number = 0;
+// Of a user or group.
+std::optional<uint32_t> NumberIn(const std::string& name) {
+  uint32_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error == std::errc{} && end == name.data() + name.size() && number != static_cast<uid_t>(-1)) return number;
+  if (error != std::errc{} || end != name.data() + name.size() || number == kNoId) return std::nullopt;
+  return number;
+}
+
+Result<uid_t> FindUser(const std::string& name) {
+  if (const auto number = NumberIn(name)) return *number;
   std::vector<char> room(kPasswdBytes);
   passwd entry{};
   passwd* found = nullptr;
@@ -40,6 +48,18 @@ Result<uid_t> FindUser(const std::string& name) {
 }
 
 }  // namespace
+
+Result<gid_t> FindGroup(const std::string& name) {
+  if (const auto number = NumberIn(name)) return *number;
+  std::vector<char> room(kPasswdBytes);
+  group entry{};
+  group* found = nullptr;
+  if (::getgrnam_r(name.c_str(), &entry, room.data(), room.size(), &found) != 0 || found == nullptr)
+    return Fail(
+        std::errc::invalid_argument,
+        fmt::format("this host knows no group \"{}\": give a name that `getent group` lists, or a number", name));
+  return found->gr_gid;
+}
 
 std::string_view NameOf(May may) { return kNames[static_cast<size_t>(may)]; }
 

@@ -19,6 +19,10 @@ std::string_view NameOf(May may);
 // The error lists what there is.
 [[nodiscard]] Result<May> FindMay(std::string_view name);
 
+// A name of this host, or a number. Main thread, while vgpud reads its configuration: it may wait for a directory
+// service.
+[[nodiscard]] Result<gid_t> FindGroup(const std::string& name);
+
 struct User {
   std::string name;  // as it was given: a name of this host, or a number
   uid_t uid = 0;

@@ -11,6 +11,7 @@
 
 #include "base/compute_capability.h"
 #include "base/exec_link.h"
+#include "vgpud/host/let_in.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -34,6 +35,7 @@ Result<void> VfServer::Launch(const std::string& vfio_socket, const std::string&
   // Bound here: the process itself may not see the directory.
   const UniqueFd vfio = TRY(ListenUnix(vfio_socket, SOCK_STREAM));
   const UniqueFd channels = TRY(ListenUnix(channel_socket, SOCK_SEQPACKET));
+  TRY(LetIn(channel_socket, definition_.spec.owner));
   Child::Spec process;
   process.program = around_.vf_program;
   process.arguments = {"vgpud-vf", "--name", definition_.spec.name, fmt::format("--vfio-socket=fd:{}", kVfioNumber),

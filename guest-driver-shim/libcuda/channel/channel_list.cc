@@ -45,10 +45,11 @@ ChannelList ParseChannelList(std::string_view value) {
   return list;
 }
 
-std::optional<ChannelList> ChannelsOfEnvironment() {
+std::optional<ChannelList> ChannelsOfEnvironment(const std::string& usual) {
   const char* const value = secure_getenv("VGPU_CHANNEL");
-  if (value == nullptr || value[0] == '\0') return std::nullopt;
-  return ParseChannelList(value);
+  if (value != nullptr && value[0] != '\0') return ParseChannelList(value);
+  ChannelList list{SocketsIn(usual).value_or(std::vector<std::string>()), {}};
+  return list.sockets.empty() ? std::nullopt : std::optional(std::move(list));
 }
 
 }  // namespace vgpud::cuda

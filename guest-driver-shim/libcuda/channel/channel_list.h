@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// VGPU_CHANNEL, as libcuda.so.1 and libnvidia-ml.so.1 read it: the channel sockets that are the devices of this
-// process, in their order. Nothing is connected to.
+// The channel sockets that are the devices of this process, in their order, as libcuda.so.1 and libnvidia-ml.so.1 find
+// them: by VGPU_CHANNEL, or where containers have them. Nothing is connected to.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,11 @@ struct ChannelList {
 // order of their names.
 ChannelList ParseChannelList(std::string_view value);
 
-// Reads VGPU_CHANNEL. nullopt: it is not set or empty, or this process has more rights than its caller, whose
-// environment it must not trust (secure_getenv(3)).
-std::optional<ChannelList> ChannelsOfEnvironment();
+// Where containers have the sockets of their VFs.
+inline constexpr const char* kUsualFolder = "/run/vgpud";
+
+// Reads VGPU_CHANNEL. Where it is not set or empty, or this process has more rights than its caller, whose environment
+// it must not trust (secure_getenv(3)): the sockets in `usual`. nullopt: there is none either.
+std::optional<ChannelList> ChannelsOfEnvironment(const std::string& usual = kUsualFolder);
 
 }  // namespace vgpud::cuda

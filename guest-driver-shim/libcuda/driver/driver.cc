@@ -64,7 +64,8 @@ std::vector<std::unique_ptr<Device>> OpenChannelSockets(const ChannelList& list,
   for (const std::string& path : list.sockets) {
     auto transport = OpenChannelSocket(path, why);
     if (transport == nullptr) {
-      *why += " (VGPU_CHANNEL names that socket; 'vgpuctl show NAME' on the host tells where a VF's is)";
+      *why +=
+          " (that socket is in VGPU_CHANNEL or in /run/vgpud; 'vgpuctl show NAME' on the host tells where a VF's is)";
       return {};
     }
     found.push_back(MakeDevice(path, std::move(transport), {}));
@@ -90,7 +91,8 @@ std::vector<std::unique_ptr<Device>> FindDevices(std::string* why) {
   }
   if (found.empty())
     *why =
-        "there is no /dev/vgpu0 and VGPU_CHANNEL is not set: in a guest load its driver (modprobe vgpu), on the host "
+        "there is no /dev/vgpu0, no channel socket in /run/vgpud and VGPU_CHANNEL is not set: in a guest load its "
+        "driver (modprobe vgpu), on the host "
         "run "
         "the program with tools/run-direct or set VGPU_CHANNEL to the channel socket that 'vgpuctl show NAME' tells";
   if (!any) found.clear();

@@ -83,7 +83,7 @@ def test_metrics_parse_and_say_what_stats_say():
             for key, metric in pairs.items():
                 ns = samples[metric, label] * 1e9
                 check(old[key] - 1 <= ns <= new[key] + 1, f"{metric} {label}: {old[key]} <= {ns} <= {new[key]}")
-            check(old["slices"] <= samples["vgpud_vf_turns_total", label] <= new["slices"], "turns")
+            check(old["slices"] <= samples["vgpud_vf_slices_total", label] <= new["slices"], "turns")
             uuid = it.json("show", old["name"])["uuid"]
             check(samples["vgpud_vf_info", (("vf", old["name"]), ("uuid", uuid), ("state", "ready"))] == 1, "info")
         check(before["run_ns_total"] - 1 <= samples["vgpud_gpu_run_seconds_total", ()] * 1e9

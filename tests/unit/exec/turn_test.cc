@@ -120,6 +120,17 @@ TEST(Turn, TheClockSaysForHowLongItWasOnTheGpu) {
   EXPECT_EQ(17'000u, rig.clock.on_gpu_ns);
 }
 
+TEST(Turn, TheClockSaysHowManyKernelsFailedAndWithWhat) {
+  TurnRig rig;
+  rig.turn.CountFault(700);
+  EXPECT_EQ(1u << 16 | 700, rig.clock.faults.load());
+  rig.turn.CountFault(719);
+  EXPECT_EQ(2u << 16 | 719, rig.clock.faults.load());
+  rig.clock.faults = 0xffffu << 16 | 719;
+  rig.turn.CountFault(0x102bd);
+  EXPECT_EQ(0x02bdu, rig.clock.faults.load()) << "around and around; a larger error does not count as kernels";
+}
+
 TEST(Turn, TheClockSaysWhetherTheGuestHasAContext) {
   ExecRig rig;
   const auto& said = rig.slot_page.clocks[3].has_context;

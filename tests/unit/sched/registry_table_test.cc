@@ -154,7 +154,7 @@ TEST(FigureTableTest, EveryRow) {
       {"unclaimed_ns", "unclaimed_seconds_total", "unclaimed_ns", true, false, &VfAccount::unclaimed_ns},
       {"runnable_ns", "runnable_seconds_total", "runnable_ns", true, false, &VfAccount::runnable_ns},
       {"waited_ns", "waited_seconds_total", "waited_ns", true, false, &VfAccount::waited_ns},
-      {"slices", "turns_total", "turns", false, false, &VfAccount::slices},
+      {"slices", "slices_total", "turns", false, false, &VfAccount::slices},
       {"forced_preemptions", "forced_preemptions_total", "forced_preemptions", false, false,
        &VfAccount::forced_preemptions},
       {"overrun_ns_total", "overrun_seconds_total", "overrun_ns", true, false, &VfAccount::overrun_ns},

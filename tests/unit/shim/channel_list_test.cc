@@ -44,14 +44,23 @@ TEST(ChannelList, ADirectoryStandsForTheSocketsInIt) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(ChannelList, IsReadFromTheEnvironment) {
+TEST(ChannelList, IsReadFromTheEnvironmentElseFromTheUsualFolder) {
+  char made[] = "/tmp/channel_list_XXXXXX";
+  const std::string folder = mkdtemp(made);
   unsetenv("VGPU_CHANNEL");
-  EXPECT_FALSE(ChannelsOfEnvironment());
-  setenv("VGPU_CHANNEL", "", 1);
-  EXPECT_FALSE(ChannelsOfEnvironment());
+  for (const char* value : {"", static_cast<const char*>(nullptr)}) {
+    if (value != nullptr) setenv("VGPU_CHANNEL", value, 1);
+    EXPECT_FALSE(ChannelsOfEnvironment(folder)) << "it is empty";
+    EXPECT_FALSE(ChannelsOfEnvironment(folder + "/no")) << "it is not there";
+    unsetenv("VGPU_CHANNEL");
+  }
+  std::ofstream(folder + "/a.channel.sock") << "x";
+  ASSERT_TRUE(ChannelsOfEnvironment(folder));
+  EXPECT_EQ((Paths{folder + "/a.channel.sock"}), ChannelsOfEnvironment(folder)->sockets);
   setenv("VGPU_CHANNEL", "/a,/b", 1);
-  EXPECT_EQ((Paths{"/a", "/b"}), ChannelsOfEnvironment()->sockets);
+  EXPECT_EQ((Paths{"/a", "/b"}), ChannelsOfEnvironment(folder)->sockets);
   unsetenv("VGPU_CHANNEL");
+  std::filesystem::remove_all(folder);
 }
 
 TEST(PciAddress, IsMadeOfTheUuid) {

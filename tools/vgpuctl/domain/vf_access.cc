@@ -129,7 +129,7 @@ tl::expected<void, int> WriteNew(const std::string& path, const std::string& tex
 }  // namespace
 
 Places PlacesOf(const CtlArgs& args) {
-  return {args.runtime_dir.empty() ? control::DefaultRuntimeDir() : args.runtime_dir};
+  return {args.runtime_dir.empty() ? control::RuntimeDirOfClient() : args.runtime_dir};
 }
 
 tl::expected<void, int> PutHeldState(const Places& places) {

@@ -225,6 +225,21 @@ TEST(RequestDomainTest, ADomainHasANameAndAUuid) {
             ParseVfDomain(R"({"domain": "a", "domain_uuid": "x", "ends_with_domain": true})").error().field);
 }
 
+TEST(RequestOwnerTest, AnOwnerIsAUserAGroupOrBothByNumber) {
+  const auto parse = [](const std::string& fields) { return ParseVfSpec(R"({"name": "a")" + fields + "}"); };
+  EXPECT_EQ(SocketAccess{}, parse("")->owner);
+  EXPECT_EQ((SocketAccess{.user = 0, .group = {}}), parse(R"(, "owner_uid": 0)")->owner);
+  EXPECT_EQ((SocketAccess{.user = {}, .group = 0xfffffffe}), parse(R"(, "owner_gid": 4294967294)")->owner);
+  EXPECT_EQ((SocketAccess{.user = 1, .group = 2}), parse(R"(, "owner_uid": 1, "owner_gid": 2)")->owner);
+  for (const std::string field : {"owner_uid", "owner_gid"})
+    for (const std::string bad :
+         {"4294967295", "4294967296", "18446744073709551616", "-1", "1.0", "\"alice\"", "null", "true"}) {
+      const auto spec = parse(fmt::format(R"(, "{}": {})", field, bad));
+      ASSERT_FALSE(spec) << bad;
+      EXPECT_EQ(field, spec.error().field) << bad;
+    }
+}
+
 TEST(RequestDomainTest, AVfThatEndsWithItsDomainIsTransientAndIsReadAgain) {
   const std::string domain =
       R"("domain": "a", "domain_uuid": "43979400-ac7a-42f1-b64e-09e640ed9d0d", "ends_with_domain": )";

@@ -10,6 +10,7 @@
 #include "vgpud/control/metrics.h"
 #include "vgpud/control/stats_json.h"
 #include "vgpud/model/stats_report.h"
+#include "vgpud/model/version.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -108,6 +109,23 @@ TEST(ReplyTest, AVfSaysWhoseItIs) {
   EXPECT_EQ(true, Json::parse(ToJson(vf))["ends_with_domain"]);
 }
 
+TEST(ReplyTest, AVfHasItsKernelFaultsWhereTheSchedulerThreadWasAsked) {
+  VfReport vf = Vf();
+  EXPECT_FALSE(Json::parse(ToJson(vf)).contains("kernel_faults"));
+  vf.kernel_faults = KernelFaults{};
+  EXPECT_EQ(Json::object(), Json::parse(ToJson(vf))["kernel_faults"]);
+  vf.kernel_faults->Count(716, 4);
+  EXPECT_EQ((Json{{"716", 4}}), Json::parse(ToJson(vf))["kernel_faults"]);
+}
+
+TEST(ReplyTest, AVfHasItsOwner) {
+  VfReport vf = Vf();
+  vf.owner = {.user = 1000, .group = {}};
+  const Json json = Json::parse(ToJson(vf));
+  EXPECT_EQ(1000, json["owner_uid"]);
+  EXPECT_FALSE(json.contains("owner_gid"));
+}
+
 TEST(ReplyTest, TheGpu) {
   GpuReport gpu;
   gpu.name = "soft0";
@@ -188,7 +206,14 @@ StatsReport Stats() {
   stats.history = {"on", "", "/s/usage.db", 5};
   stats.traced_turns = 41;
   stats.trace_capacity = 42;
-  stats.protections = {{"own-user", true, ""}, {"empty-root", false, "no"}};
+  stats.about.name = "soft0";
+  stats.about.kind = "soft";
+  stats.about.capability = "7.5";
+  stats.about.vram_bytes = 50;
+  stats.about.vram_promised_bytes = 51;
+  stats.vfs[0].stats.work.faults.Count(700, 2);
+  stats.vfs[0].stats.work.faults.Count(12345, 3);
+  stats.about.protections = {{"own-user", true, ""}, {"empty-root", false, "no"}};
   return stats;
 }
 
@@ -225,6 +250,7 @@ TEST(StatsReplyTest, PercentilesAreNotTheMost) {
 TEST(StatsReplyTest, AVfsFigures) {
   const Json vf = Json::parse(ToJson(Stats()))["vfs"][0];
   uint64_t value = 1000;
+  EXPECT_EQ((Json{{"700", 2}, {"other", 3}}), vf["kernel_faults"]);
   for (const char* name : kVfFigures) EXPECT_EQ(value++, vf.value(name, uint64_t{0})) << name;
   const std::pair<const char*, int> kOwn[] = {
       {"cpu_ns", 22}, {"cpu_outside_turns_ns", 25}, {"gave_way", 23}, {"gave_way_ns", 24}, {"wake_bound_ns", 25}};
@@ -251,43 +277,54 @@ std::string TypeOf(const std::string& text, const std::string& family) { return 
 TEST(MetricsTest, TheGpusSamples) {
   const std::string text = MetricsText(Stats());
   const std::pair<const char*, const char*> kSamples[] = {
-      {"vgpud_gpu_run_seconds_total", "3.000000003"},
-      {"vgpud_gpu_switch_seconds_total", "0.000000004"},
-      {"vgpud_gpu_idle_seconds_total", "0.000000005"},
-      {"vgpud_gpu_stall_seconds_total", "0.000000006"},
-      {"vgpud_gpu_rounds_total", "2"},
-      {"vgpud_gpu_impossible_events_total", "8"},
-      {"vgpud_trace_turns_total", "41"},
-      {"vgpud_gpu_switch_duration_seconds_count", "2"},
-      {"vgpud_gpu_slice_end_late_seconds_sum", "0.000005000"},
-      {"vgpud_scheduler_wake_late_seconds_sum", "0.000070000"},
-      {"vgpud_gpu_vfs", "1"},
-      {"vgpud_scheduler_realtime", "1"},
-      {"vgpud_history_up", "1"},
-      {"vgpud_history_lost_vfs_total", "5"},
+      {"vgpud_gpu_run_seconds_total{gpu=\"soft0\"}", "3.000000003"},
+      {"vgpud_gpu_switch_seconds_total{gpu=\"soft0\"}", "0.000000004"},
+      {"vgpud_gpu_idle_seconds_total{gpu=\"soft0\"}", "0.000000005"},
+      {"vgpud_gpu_stall_seconds_total{gpu=\"soft0\"}", "0.000000006"},
+      {"vgpud_gpu_rounds_total{gpu=\"soft0\"}", "2"},
+      {"vgpud_gpu_impossible_events_total{gpu=\"soft0\"}", "8"},
+      {"vgpud_trace_turns_total{gpu=\"soft0\"}", "41"},
+      {"vgpud_gpu_switch_duration_seconds_count{gpu=\"soft0\"}", "2"},
+      {"vgpud_gpu_slice_end_late_seconds_sum{gpu=\"soft0\"}", "0.000005000"},
+      {"vgpud_scheduler_wake_late_seconds_sum{gpu=\"soft0\"}", "0.000070000"},
+      {"vgpud_gpu_vfs{gpu=\"soft0\"}", "1"},
+      {"vgpud_scheduler_fifo{gpu=\"soft0\"}", "1"},
+      {"vgpud_history_up{gpu=\"soft0\"}", "1"},
+      {"vgpud_history_lost_vfs_total{gpu=\"soft0\"}", "5"},
+      {"vgpud_gpu_info{gpu=\"soft0\",kind=\"soft\",policy=\"strict\",compute_capability=\"7.5\"}", "1"},
+      {"vgpud_gpu_vram_bytes{gpu=\"soft0\"}", "50"},
+      {"vgpud_gpu_vram_promised_bytes{gpu=\"soft0\"}", "51"},
+      {"vgpud_gpu_vram_used_bytes{gpu=\"soft0\"}", "12"},
+      {"vgpud_vf_kernel_faults_total{gpu=\"soft0\",vf=\"a\",error=\"700\"}", "2"},
+      {"vgpud_vf_kernel_faults_total{gpu=\"soft0\",vf=\"a\",error=\"719\"}", "0"},
+      {"vgpud_vf_kernel_faults_total{gpu=\"soft0\",vf=\"a\",error=\"other\"}", "3"},
       {"vgpud_protection{name=\"own-user\"}", "1"},
       {"vgpud_protection{name=\"empty-root\"}", "0"},
-      {"vgpud_gpu_jain_index{window=\"1s\"}", "0.98765432"},
-      {"vgpud_gpu_jain_index{window=\"60s\"}", "none"},
-      {"vgpud_vf_share_error{vf=\"a\",window=\"1s\"}", "0.19999999999999996"},
-      {"vgpud_vf_share_error{vf=\"a\",window=\"60s\"}", "none"},
-      {"vgpud_vf_info{vf=\"a\",uuid=\"u-u\",state=\"ready\"}", "1"},
-      {"vgpud_vf_guest_events_total{vf=\"a\",event=\"doorbells\"}", "100"},
-      {"vgpud_vf_guest_events_total{vf=\"a\",event=\"module_kib\"}", "108"},
-      {"vgpud_vf_guest_events_throttled_total{vf=\"a\",event=\"opens\"}", "202"},
+      {"vgpud_gpu_jain_index{gpu=\"soft0\",window=\"1s\"}", "0.98765432"},
+      {"vgpud_gpu_jain_index{gpu=\"soft0\",window=\"60s\"}", "none"},
+      {"vgpud_vf_share_error{gpu=\"soft0\",vf=\"a\",window=\"1s\"}", "0.19999999999999996"},
+      {"vgpud_vf_share_error{gpu=\"soft0\",vf=\"a\",window=\"60s\"}", "none"},
+      {"vgpud_vf_info{gpu=\"soft0\",vf=\"a\",uuid=\"u-u\",state=\"ready\"}", "1"},
+      {"vgpud_vf_guest_events_total{gpu=\"soft0\",vf=\"a\",event=\"doorbells\"}", "100"},
+      {"vgpud_vf_guest_events_total{gpu=\"soft0\",vf=\"a\",event=\"module_kib\"}", "108"},
+      {"vgpud_vf_guest_events_throttled_total{gpu=\"soft0\",vf=\"a\",event=\"opens\"}", "202"},
   };
   for (const auto& [sample, value] : kSamples) EXPECT_EQ(value, Value(text, sample)) << sample;
+  EXPECT_EQ("1", Value(text, fmt::format("vgpud_build_info{{version=\"{}\"}}", Version())));
+  StatsReport unlimited = Stats();
+  unlimited.about.vram_bytes = 0;
+  EXPECT_EQ("none", Value(MetricsText(unlimited), "vgpud_gpu_vram_bytes{gpu=\"soft0\"}")) << "there is no limit";
   StatsReport owned = Stats();
   owned.vfs[0].vf.domain = {"guest \"a\"", "d-d"};
   EXPECT_EQ("1", Value(MetricsText(owned),
-                       "vgpud_vf_info{vf=\"a\",uuid=\"u-u\",state=\"ready\",domain=\"guest "
+                       "vgpud_vf_info{gpu=\"soft0\",vf=\"a\",uuid=\"u-u\",state=\"ready\",domain=\"guest "
                        "\\\"a\\\"\",domain_uuid=\"d-d\"}"));
   EXPECT_EQ("guest \"a\"", Json::parse(ToJson(owned))["vfs"][0]["domain"]);
   StatsReport off = Stats();
   off.history.name = "off";
   off.gpu.fifo = false;
-  EXPECT_EQ("0", Value(MetricsText(off), "vgpud_history_up"));
-  EXPECT_EQ("0", Value(MetricsText(off), "vgpud_scheduler_realtime"));
+  EXPECT_EQ("0", Value(MetricsText(off), "vgpud_history_up{gpu=\"soft0\"}"));
+  EXPECT_EQ("0", Value(MetricsText(off), "vgpud_scheduler_fifo{gpu=\"soft0\"}"));
 }
 
 TEST(MetricsTest, AVfsSamples) {
@@ -295,24 +332,24 @@ TEST(MetricsTest, AVfsSamples) {
   for (const auto& sample : kVfSamples) {
     const std::string family = fmt::format("vgpud_vf_{}", sample.family);
     EXPECT_EQ(sample.type, TypeOf(text, family)) << family;
-    EXPECT_EQ(sample.value, Value(text, family + "{vf=\"a\"}")) << family;
+    EXPECT_EQ(sample.value, Value(text, family + "{gpu=\"soft0\",vf=\"a\"}")) << family;
   }
   for (const char* histogram : {"drain", "channels_off", "turn_overrun", "turn_wait", "wake_wait"}) {
     EXPECT_EQ("histogram", TypeOf(text, fmt::format("vgpud_vf_{}_seconds", histogram)));
-    EXPECT_EQ("1", Value(text, fmt::format("vgpud_vf_{}_seconds_count{{vf=\"a\"}}", histogram)));
+    EXPECT_EQ("1", Value(text, fmt::format("vgpud_vf_{}_seconds_count{{gpu=\"soft0\",vf=\"a\"}}", histogram)));
   }
 }
 
 TEST(MetricsTest, ReportsThatNobodyFilledInSayNothing) {
   const StatsReport none;
   const std::string text = MetricsText(none);
-  for (const char* zero : {"vgpud_gpu_run_seconds_total", "vgpud_gpu_switch_seconds_total",
+  for (const char* zero : {"vgpud_gpu_run_seconds_total{gpu=\"soft0\"}", "vgpud_gpu_switch_seconds_total",
                            "vgpud_gpu_idle_seconds_total", "vgpud_gpu_stall_seconds_total"})
-    EXPECT_EQ("0.000000000", Value(text, zero)) << zero;
+    EXPECT_EQ("0.000000000", Value(text, zero + std::string("{gpu=\"\"}"))) << zero;
   for (const char* zero :
-       {"vgpud_gpu_rounds_total", "vgpud_gpu_impossible_events_total", "vgpud_trace_turns_total", "vgpud_gpu_vfs",
-        "vgpud_scheduler_realtime", "vgpud_history_up", "vgpud_history_lost_vfs_total"})
-    EXPECT_EQ("0", Value(text, zero)) << zero;
+       {"vgpud_gpu_rounds_total{gpu=\"soft0\"}", "vgpud_gpu_impossible_events_total", "vgpud_trace_turns_total",
+        "vgpud_gpu_vfs", "vgpud_scheduler_fifo", "vgpud_history_up", "vgpud_history_lost_vfs_total"})
+    EXPECT_EQ("0", Value(text, zero + std::string("{gpu=\"\"}"))) << zero;
   const Json json = Json::parse(ToJson(none));
   for (const char* zero : {"now_ns", "leaving_ns", "spin_us"}) EXPECT_EQ(0, json[zero]) << zero;
   EXPECT_EQ((Json{{"turns", 0}, {"capacity", 0}}), json["trace"]);
@@ -322,7 +359,7 @@ TEST(MetricsTest, BucketsAreThePowersOfTwoFromOneMicrosecondToOneSecond) {
   StatsReport stats = Stats();
   stats.gpu.switches.Add(1'000'000'000);
   const std::string text = MetricsText(stats);
-  const std::string family = "vgpud_gpu_switch_duration_seconds_bucket{le=\"";
+  const std::string family = "vgpud_gpu_switch_duration_seconds_bucket{gpu=\"soft0\",le=\"";
   size_t buckets = 0;
   for (size_t at = 0; (at = text.find(family, at)) != std::string::npos; at += family.size()) ++buckets;
   EXPECT_EQ(22u, buckets) << "2^10 to 2^30 ns, and all";
@@ -359,8 +396,8 @@ TEST(ReportReplyTest, RowsStandBetweenHeadAndTail) {
 
 TEST(MetricsTest, SeveralGpusAreToldApart) {
   std::vector<StatsReport> gpus = {Stats(), Stats()};
-  gpus[0].gpu_name = "left";
-  gpus[1].gpu_name = "right";
+  gpus[0].about.name = "left";
+  gpus[1].about.name = "right";
   gpus[1].gpu.round = 99;
   gpus[1].vfs[0].vf.name = "b";
   const std::string text = MetricsText(gpus);
@@ -375,8 +412,8 @@ TEST(MetricsTest, SeveralGpusAreToldApart) {
 
 TEST(StatsReplyTest, SeveralGpusHaveTheirFiguresAndAllVfsOneList) {
   std::vector<StatsReport> gpus = {Stats(), Stats()};
-  gpus[0].gpu_name = "left";
-  gpus[1].gpu_name = "right";
+  gpus[0].about.name = "left";
+  gpus[1].about.name = "right";
   gpus[1].vfs[0].vf.gpu = "right";
   const Json json = Json::parse(ToJson(gpus));
   EXPECT_EQ("left", json["gpus"][0]["name"]);

@@ -166,6 +166,34 @@ TEST_F(SliceFiguresTest, EachCounterGoesOnFromWhereItsSlotWasAndAllSlotsAddUp) {
   EXPECT_EQ(0u, world_.ConductOf(kVf).bad_slots);
 }
 
+std::vector<uint64_t> Faults(const VfStats::Work& work) {
+  std::vector<uint64_t> faults;
+  for (size_t row = 0; row < std::size(kKernelErrors); ++row) faults.push_back(work.faults.of(row));
+  return faults;
+}
+
+TEST_F(SliceFiguresTest, KernelsThatFailAreCountedByTheirError) {
+  const auto report = [this](uint32_t slot, uint32_t times, uint32_t error) {
+    slices_.slot_page().clocks[slot].faults = times << 16 | error;
+  };
+  report(0, 5, 700);
+  AddExecutor(0, 1);
+  AddExecutor(63, 2);
+  EXPECT_EQ(std::vector<uint64_t>(std::size(kKernelErrors)), Faults(world_.WorkOf(kVf))) << "of the one before";
+  report(0, 6, 700);
+  report(63, 2, 719);
+  EXPECT_EQ((std::vector<uint64_t>{1, 0, 0, 0, 0, 0, 0, 0, 2, 0}), Faults(world_.WorkOf(kVf)));
+  EXPECT_EQ((std::vector<uint64_t>{1, 0, 0, 0, 0, 0, 0, 0, 2, 0}), Faults(world_.WorkOf(kVf))) << "once";
+  report(0, 7, 0xffff);
+  EXPECT_EQ((std::vector<uint64_t>{1, 0, 0, 0, 0, 0, 0, 0, 2, 1}), Faults(world_.WorkOf(kVf)))
+      << "there is no such error";
+  report(0, 0xffff, 710);
+  (void)world_.WorkOf(kVf);
+  report(0, 0, 710);
+  EXPECT_EQ(0xffffu - 7 + 1, Faults(world_.WorkOf(kVf))[2]) << "around and around";
+  EXPECT_EQ(0u, world_.ConductOf(kVf).bad_slots);
+}
+
 TEST_F(SliceFiguresTest, EachCounterThatGoesBackIsCountedOnce) {
   AddExecutor(0, 1);
   for (const CounterRow& row : Rows()) row.set(Slot(0), 9);

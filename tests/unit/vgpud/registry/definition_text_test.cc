@@ -21,6 +21,7 @@ VfDefinition Example() {
   definition.spec.vram_bytes = uint64_t{3} << 30;
   definition.spec.host_memory_bytes = uint64_t{1} << 30;
   definition.spec.view.paused = true;
+  definition.spec.owner = {.user = 1000, .group = 0xfffffffe};
   definition.uuid = *UuidFromText("6ba7b810-9dad-11d1-80b4-00c04fd430c8");
   definition.number = 7;
   definition.vfio_user_socket = "/run/vgpud/vf/guest-a.sock";
@@ -32,6 +33,7 @@ void ExpectSame(const VfDefinition& a, const VfDefinition& b) {
   EXPECT_EQ(a.spec.vram_bytes, b.spec.vram_bytes);
   EXPECT_EQ(a.spec.host_memory_bytes, b.spec.host_memory_bytes);
   EXPECT_EQ(a.spec.view.paused, b.spec.view.paused);
+  EXPECT_EQ(a.spec.owner, b.spec.owner);
   for (const KnobRow& row : Knobs()) {
     if (!row.per_vf) continue;
     EXPECT_EQ(KnobOf(a.spec.view, row.knob), KnobOf(b.spec.view, row.knob)) << row.name;
