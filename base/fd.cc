@@ -121,6 +121,11 @@ bool HasHungUp(int socket) {
   return ::poll(&peer, 1, 0) == 1;
 }
 
+bool HasLeft(int socket) {
+  pollfd peer{socket, 0, 0};
+  return ::poll(&peer, 1, 0) == 1;
+}
+
 Result<UniqueFd> ConnectUnix(const std::string& path, int type) {
   const sockaddr_un address = TRY(UnixAddress(path));
   UniqueFd fd{::socket(AF_UNIX, type | SOCK_CLOEXEC, 0)};

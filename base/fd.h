@@ -67,5 +67,7 @@ struct SocketPair {
 // Has the other end of a stream socket closed, or said that it sends nothing more? True also while there is something
 // left to read.
 bool HasHungUp(int socket);
+// Can the other end of a Unix stream socket not receive any more?
+bool HasLeft(int socket);
 
 }  // namespace vgpud

@@ -42,7 +42,7 @@ VGPUD_ROOMS = [
     ("service", [], []),
     ("json", [], ["sched/"]),
     ("calendar", [], ["sched/"]),
-    ("tenants", [], ["sched/"]),
+    ("tenants", ["host"], ["sched/"]),
     ("placement", ["host"], []),
     ("state", ["host"], []),
     ("containers", ["host"], []),
@@ -50,7 +50,7 @@ VGPUD_ROOMS = [
     ("device", ["host"], ["gpu/channels/"]),
     ("gpu", ["host"], ["gpu/channels/", "sched/"]),
     ("history", ["gpu", "host", "tenants"], ["sched/"]),
-    ("vf", ["device", "gpu", "host", "keep"], ["base/jail/", "sched/"]),
+    ("vf", ["device", "gpu", "host", "keep", "tenants"], ["base/jail/", "sched/"]),
     ("config", ["calendar", "device", "gpu", "placement", "service", "tenants"], ["sched/"]),
     ("registry", ["config", "gpu", "history", "host", "json", "placement", "state", "tenants", "vf"], ["base/jail/", "sched/"]),
     ("live", ["calendar", "config", "host", "registry", "state"], ["sched/"]),
@@ -158,7 +158,7 @@ def test_rows():
     yield "tests/integration/", ["base/", "tools/vgpuctl/", uapi, "guest-driver-shim/libcuda/generated/", exec_fakes,
                                  "guest-driver-shim/libnvidia-ml/generated/nvml_api.h",
                                  "tests/unit/shim/fake_vf_connection.h"]
-    yield "tests/fuzz/", [*rooms("base/", "gpu/", "vfio/"), uapi, soft_rig]
+    yield "tests/fuzz/", [*rooms("base/", "gpu/", "sched/", "vfio/", "vgpud/"), uapi, soft_rig, "tests/unit/vgpud/control/control_bed.h"]
     # What takes a process's place sees no more of it than that process does.
     yield "tests/adversary/", [*rooms("base/"), "gpu/"]
     # Guest programs: CUDA and nothing of ours.

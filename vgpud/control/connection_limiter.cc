@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/fd.h"
 #include "base/log.h"
 
 namespace vgpud::daemon {
@@ -234,6 +235,10 @@ void ConnectionLimiter::Waits(bufferevent* stream) {
   if (Client* const client = Find(stream)) client->stay.waits = true;
 }
 
+void ConnectionLimiter::Dismiss(bufferevent* stream) {
+  if (Client* const client = Find(stream); client != nullptr && !client->told_to_leave) TellToLeave(client);
+}
+
 void ConnectionLimiter::DropThoseDone() {
   const size_t looked_at = clients_.size() - fresh_;
   size_t index = 0;
@@ -292,7 +297,8 @@ void ConnectionLimiter::Check() {
   const TimePoint now = Now();
   Client* const first_to_go = places_.full() ? FirstToGo() : nullptr;
   for (Client& client : clients_)
-    if (!client.told_to_leave && WhyLeave(rules_, client.stay, now, &client == first_to_go) != nullptr)
+    if (!client.told_to_leave && (WhyLeave(rules_, client.stay, now, &client == first_to_go) != nullptr ||
+                                  HasLeft(bufferevent_getfd(client.stream))))
       TellToLeave(&client);
   if (!clients_.empty()) CheckIn(places_.full() ? kRetryEvery : kCheckEvery);
 }

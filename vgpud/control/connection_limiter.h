@@ -6,9 +6,10 @@
 // a quarter of this thread's time at most.
 //
 // A request must arrive whole within a while, and its answer be taken within another, however slowly single bytes come
-// and go. When all places are taken, whoever has none gets one of the sharer who has most, and in time others get one
-// without a request: of the sharer who has most, the one that has been so for longest. When file descriptors run out
-// nobody is let in for a while, instead of a busy loop. Main thread.
+// and go; a client that has left is dropped wherever its request waits. When all places are taken, whoever has none
+// gets one of the sharer who has most, and in time others get one without a request: of the sharer who has most, the
+// one that has been so for longest. When file descriptors run out nobody is let in for a while, instead of a busy loop.
+// Main thread.
 #pragma once
 
 #include <functional>
@@ -70,6 +71,8 @@ class ConnectionLimiter {
   tl::expected<Sharer, Refusal> WhoIs(bufferevent* stream);
   // Its request is one that is waited for: it may stay until the answer.
   void Waits(bufferevent* stream);
+  // It has to leave: others need what it holds.
+  void Dismiss(bufferevent* stream);
   // A client may have left: its place is free after the running callback.
   void Sweep() { CheckIn(Ns{0}); }
 

@@ -23,6 +23,7 @@
 #include "vgpud/control/listen.h"
 #include "vgpud/control/long_routes.h"
 #include "vgpud/control/metrics.h"
+#include "vgpud/control/new_vf_routes.h"
 #include "vgpud/control/permissions.h"
 #include "vgpud/control/prometheus_text.h"
 #include "vgpud/control/stats_json.h"
@@ -42,10 +43,6 @@ constexpr const char* kMetricsPath = "/metrics";
 
 using ExchangePtr = Control::ExchangePtr;
 using Served = Control::Served;
-
-void AnswerChange(const ExchangePtr& exchange, const ApiResult<ChangeReport>& change) {
-  change ? exchange->Answer(200, ToJson(*change)) : AnswerError(exchange, change.error());
-}
 
 void ApplyToVf(const Served& served, const Request& request, const VfPatch& patch, const ExchangePtr& exchange) {
   served.changes.MakeOfVf(request.name, patch, request.dry_run(),
@@ -78,47 +75,8 @@ std::optional<ApiError> WhyNotRevisionOfGpu(const Served& served, const Request&
   return WhyNotRevision(request, "gpu " + (*gpu)->name(), (*gpu)->revision(), "vgpuctl gpu");
 }
 
-// A VF costs processes, memory pages and lines of the log, whoever makes it and however soon it is destroyed.
-std::optional<ApiError> WhyNotNewVf(const ExchangePtr& exchange, const Sharer& whose) {
-  Rates& rates = exchange->shares().new_vfs();
-  if (rates.TryTake(whose, 1, Now())) return std::nullopt;
-  return ApiError{
-      ErrorKind::kTooMany,
-      fmt::format("{} makes too many VFs: {} at once and {} per second, as long as all users together make "
-                  "no more than {} per second; try again in a second",
-                  whose.name, rates.limit().each_at_once, rates.limit().each_per_second, rates.limit().all_per_second),
-      {}};
-}
-
 void ListVfs(const Served& served, const Request&, const ExchangePtr& exchange) {
   exchange->Answer(200, ToJson(served.reports.OfVfs()));
-}
-
-// ?queue=1: it waits for room. ?dry_run=1&queue=1: could there ever be room?
-void CreateVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
-  auto wish = ParseVfWish(request.body, served.gpus.first().profiles(), request.rights.tenant);
-  if (!wish) return AnswerError(exchange, wish.error());
-  if (const auto why_not = WhyNotMade(request.rights, wish->spec)) return AnswerError(exchange, *why_not);
-  if (const auto why_not = WhyNotOwner(wish->spec.owner, exchange->who().privileged, request.client))
-    return AnswerError(exchange, *why_not);
-  if (request.dry_run())
-    return AnswerChange(exchange,
-                        request.Is("queue") ? served.admission.PreviewAlone(*wish) : served.admission.Preview(*wish));
-  const auto answer = [exchange](const ApiResult<VfReport>& vf) {
-    vf ? exchange->Answer(201, ToJson(*vf)) : AnswerError(exchange, vf.error());
-  };
-  const Sharer whose =
-      wish->spec.tenant.empty() || exchange->who().privileged ? exchange->who() : Sharer::Tenant(wish->spec.tenant);
-  if (const auto why_not = WhyNotNewVf(exchange, whose)) return AnswerError(exchange, *why_not);
-  if (!request.Is("queue")) return served.new_vfs.Create(*wish, answer);
-  wish->whose = whose;
-  wish->why_not = [&reports = served.reports, now = request.rights_now, spec = wish->spec] {
-    const Rights rights = now();
-    const auto why_not = WhyNotPermitted(rights, false, "/v1/vfs", {}, reports);
-    return why_not ? why_not : WhyNotMade(rights, spec);
-  };
-  auto leave = served.new_vfs.CreateInTurn(*wish, answer);
-  exchange->Wait(std::move(leave));
 }
 
 // With what its scheduler thread counts; one that is lost has none.
@@ -166,16 +124,6 @@ void DestroyVf(const Served& served, const Request& request, const ExchangePtr& 
   });
 }
 
-// Its processes are started anew, as those of a new VF.
-void ResetVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
-  const std::string& tenant = request.rights.tenant;
-  if (const auto why_not = WhyNotNewVf(exchange, tenant.empty() ? exchange->who() : Sharer::Tenant(tenant)))
-    return AnswerError(exchange, *why_not);
-  served.lives.Reset(request.name, [exchange](const ApiResult<VfReport>& vf) {
-    vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
-  });
-}
-
 // Whose it is.
 void GiveVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
   const auto domain = ParseVfDomain(request.body);
@@ -192,16 +140,19 @@ void TakeVf(const Served& served, const Request& request, const ExchangePtr& exc
 
 void ReadStats(const Served& served, const Request& request, const ExchangePtr& exchange) {
   using All = std::vector<StatsReport>;
-  served.reports.ReadStats(request.Parameter("vf"), request.Parameter("gpu"), [exchange](const ApiResult<All>& stats) {
+  const auto answer = [exchange](const ApiResult<All>& stats) {
     stats ? exchange->Answer(200, ToJson(*stats)) : AnswerError(exchange, stats.error());
-  });
+  };
+  served.reports.ReadStats(request.Parameter("vf"), request.Parameter("gpu"), exchange->Paced<ApiResult<All>>(answer));
 }
 
 void ReadMetrics(const Served& served, const Request&, const ExchangePtr& exchange) {
-  served.reports.ReadStats("", "", [exchange](const ApiResult<std::vector<StatsReport>>& stats) {
+  using All = std::vector<StatsReport>;
+  const auto answer = [exchange](const ApiResult<All>& stats) {
     stats ? exchange->Answer(200, MetricsText(*stats), PrometheusText::kContentType)
           : AnswerError(exchange, stats.error());
-  });
+  };
+  served.reports.ReadStats("", "", exchange->Paced<ApiResult<All>>(answer));
 }
 
 // Own ones are the same for all GPUs; the built-in ones are parts of the memory of the GPU.
@@ -341,6 +292,7 @@ Control::Control(EventLoop& loop, const Served& served, const ClientLimits& limi
     : loop_(loop),
       served_(served),
       http_(evhttp_new(loop.base())),
+      user_of_(limits.user),
       shares_(limits),
       door_(loop, http_, {.places = limits.connections, .stay = longest_stay},
             {.sharer = limits.sharer, .why_not = [this](int fd) { return WhyNotLetIn(fd); }}),
@@ -389,7 +341,7 @@ void Control::OnRequest(evhttp_request* request, void* self) noexcept { static_c
 // Before a request of such a user is read.
 std::optional<ConnectionLimiter::Refusal> Control::WhyNotLetIn(int fd) const {
   if (configuration_ == nullptr) return std::nullopt;
-  const auto why_not = WhyNotLookedAt(RightsOf(configuration_->access(), Sharer::UserOf(fd), ::geteuid()));
+  const auto why_not = WhyNotLookedAt(RightsOf(configuration_->access(), user_of_(fd), ::geteuid()));
   if (!why_not) return std::nullopt;
   return ConnectionLimiter::Refusal{HttpStatus(why_not->kind), why_not->error};
 }
@@ -398,7 +350,8 @@ void Control::OnAnswered(evhttp_request* request, void* self) noexcept {
   evhttp_connection* const connection = evhttp_request_get_connection(request);
   if (connection == nullptr) return;
   auto& control = *static_cast<Control*>(self);
-  if (const auto open = control.open_.find(connection); open != control.open_.end()) open->second.memory.reset();
+  if (const auto open = control.open_.find(connection); open != control.open_.end() && open->second.memory != nullptr)
+    open->second.memory->reset();
   control.door_.Ended(evhttp_connection_get_bufferevent(connection));
 }
 
@@ -413,7 +366,7 @@ void Control::OnClientGone(evhttp_connection* connection, void* self) noexcept {
 
 // Now, or when its user has a request left.
 void Control::Admit(evhttp_request* raw) {
-  const auto exchange = std::make_shared<Exchange>(raw, loop_, door_, shares_);
+  const auto exchange = std::make_shared<Exchange>(raw, *this);
   evhttp_connection* connection = evhttp_request_get_connection(raw);
   open_[connection] = {exchange, nullptr};
   evhttp_connection_set_closecb(connection, &Control::OnClientGone, this);
@@ -430,14 +383,18 @@ void Control::Admit(evhttp_request* raw) {
 }
 
 void Control::Queue(evhttp_request* raw, const ExchangePtr& exchange) {
-  exchange->turn_ = pacer_.Enter([this, raw, exchange] { Begin(raw, exchange); });
+  exchange->turn_ = pacer_.Enter(exchange->who().name, [this, raw, exchange] { Begin(raw, exchange); });
 }
 
 void Control::Begin(evhttp_request* raw, const ExchangePtr& exchange) {
   exchange->turn_.reset();
-  auto memory = shares_.Memory(exchange->who());
+  if (exchange->who().privileged) return Dispatch(raw, exchange);
+  // Nobody is there to read an answer; libevent finds that out when there is one.
+  if (HasLeft(bufferevent_getfd(StreamOf(raw)))) return exchange->Answer(HttpStatus(ErrorKind::kUnavailable), "");
+  auto memory = shares_.Memory(exchange->who(), evhttp_request_get_command(raw) == EVHTTP_REQ_GET);
   if (memory == nullptr) return exchange->Later(kLookForMemoryEvery, [this, raw, exchange] { Queue(raw, exchange); });
-  open_[evhttp_request_get_connection(raw)].memory = std::move(memory);
+  exchange->memory_ = std::make_shared<Places::Place>(std::move(memory));
+  open_[evhttp_request_get_connection(raw)].memory = exchange->memory_;
   Dispatch(raw, exchange);
 }
 
@@ -454,10 +411,9 @@ void Control::Dispatch(evhttp_request* raw, const ExchangePtr& exchange) {
     evhttp_add_header(evhttp_request_get_output_headers(raw), "Connection", "close");
     return AnswerError(exchange, {ErrorKind::kInvalid, "a GET request takes no body: send it without one", {}});
   }
+  request.user = user_of_(bufferevent_getfd(StreamOf(raw)));
   if (configuration_ != nullptr) {
-    request.rights_now = [this, user = Sharer::UserOf(request.client)] {
-      return RightsOf(configuration_->access(), user, ::geteuid());
-    };
+    request.rights_now = [this, user = request.user] { return RightsOf(configuration_->access(), user, ::geteuid()); };
     request.rights = request.rights_now();
     const bool looks_only = evhttp_request_get_command(raw) == EVHTTP_REQ_GET;
     if (const auto why_not = WhyNotPermitted(request.rights, looks_only, path, request.body, served_.reports))

@@ -19,6 +19,7 @@ struct evhttp_request;
 
 namespace vgpud::daemon {
 
+struct ApiError;
 class Admission;
 class Changes;
 class Configuration;
@@ -56,16 +57,27 @@ class Control {
   // One request on its way; answers once, or not at all when its client went away.
   class Exchange : public std::enable_shared_from_this<Exchange> {
    public:
-    Exchange(evhttp_request* request, EventLoop& loop, ConnectionLimiter& door, ClientShares& shares)
-        : request_(request), loop_(loop), door_(door), shares_(shares) {}
+    Exchange(evhttp_request* request, Control& control) : request_(request), control_(control) {}
     // Whose request it is, and what its kind has of everything.
     const Sharer& who() const { return who_; }
-    ClientShares& shares() const { return shares_; }
+    ClientShares& shares() const { return control_.shares_; }
+    // `then` takes this thread's time for the client, later than in its turn: that counts as if it were in it.
+    template <class Arg>
+    std::function<void(Arg)> Paced(std::function<void(Arg)> then) {
+      return [self = shared_from_this(), then = std::move(then)](Arg arg) {
+        const Ns before = ThreadTime();
+        then(std::move(arg));
+        self->Charge(ThreadTime() - before);
+      };
+    }
     // Runs `then` after `delay`, unless the client leaves before. Once at a time.
     void Later(Ns delay, std::function<void()> then);
     // The answer may take as long as it likes. `gone`, once, if the client leaves before.
     void Wait(std::function<void()> gone);
-    void Answer(int status, const std::string& body, const char* type = "application/json");
+    // What does not fit into the memory for answers is replaced by an error.
+    void Answer(int status, std::string body, const char* type = "application/json");
+    // Others need what the client holds: answers `error`, or breaks an answer off that has begun.
+    void BreakOff(const ApiError& error);
     // Answers 200 in pieces, each made when the client has taken the one before, so that neither memory nor the loop
     // depends on how long it all is, nor the others on how fast it is taken. `next` appends to its argument, never
     // nothing, and says whether there is more.
@@ -79,6 +91,9 @@ class Control {
    private:
     friend class Control;
     static void OnTaken(evhttp_connection*, void* self) noexcept;
+    void Charge(Ns spent);
+    // The client has so many bytes to take; if it does not, and others need the memory, it has to leave.
+    bool Owes(size_t bytes);
     void AskForPiece();
     void SendPiece(const std::string& piece, bool more);
     // The client is gone.
@@ -86,10 +101,9 @@ class Control {
     void LookForClient();
     void StopLooking();
     evhttp_request* request_;
-    EventLoop& loop_;
-    ConnectionLimiter& door_;
-    ClientShares& shares_;
+    Control& control_;
     Sharer who_;
+    std::shared_ptr<Places::Place> memory_;  // for the answer; none: of one with privileges
     Pacer::Turn turn_;
     std::function<void()> gone_;
     EventLoop::WatchPtr later_;
@@ -115,6 +129,7 @@ class Control {
   EventLoop& loop_;
   const Served served_;
   evhttp* http_;
+  const std::function<uid_t(int fd)> user_of_;
   ClientShares shares_;
   ConnectionLimiter door_;
   Pacer pacer_;
@@ -122,7 +137,7 @@ class Control {
   bool metrics_only_ = false;
   struct Open {
     std::weak_ptr<Exchange> exchange;
-    Places::Place memory;  // until its answer is taken
+    std::shared_ptr<Places::Place> memory;  // until its answer is taken
   };
   std::map<evhttp_connection*, Open> open_;
 };

@@ -24,17 +24,25 @@ constexpr uint64_t kMaxTraceUs = 600'000'000;
 
 constexpr size_t kRowsOfAPage = 200;
 
+// Of a report or a trace; empty when somebody else has got it.
+using PlacePtr = std::shared_ptr<Places::Place>;
+
+// The client has taken what there was.
+void Use(const PlacePtr& place) {
+  if (*place != nullptr) (*place)->used = Now();
+}
+
 // A page at a time, made when the client has taken the one before: neither memory nor the loop depends on how many
 // there are. The rows are read, and become text, on the histories' own threads. With several GPUs it goes on day by
 // day, to keep the order of days.
 struct ReportSource : std::enable_shared_from_this<ReportSource> {
   using Deliver = Control::Exchange::Deliver;
   using Page = HistoryKeeper::Page;
-  ReportSource(const ServedGpus& of_gpus, std::string first, std::string last, Places::Place held)
+  ReportSource(const ServedGpus& of_gpus, std::string first, std::string last, PlacePtr held)
       : gpus(of_gpus), from(std::move(first)), to(std::move(last)), place(std::move(held)) {}
   const ServedGpus& gpus;
   const std::string from, to;
-  const Places::Place place;
+  const PlacePtr place;
   std::string day = from;
   size_t gpu = 0;  // whose rows come next
   History::Place after = {};
@@ -64,6 +72,7 @@ struct ReportSource : std::enable_shared_from_this<ReportSource> {
     if (!over) day = DayAfter(day);
   }
   void Next(const Deliver& deliver) {
+    Use(place);
     Read([self = shared_from_this(), deliver](Result<Page> page) {
       if (page) {
         std::string text = self->Take(std::move(*page), {});
@@ -75,11 +84,18 @@ struct ReportSource : std::enable_shared_from_this<ReportSource> {
   }
 };
 
-std::optional<ApiError> TakePlace(const ExchangePtr& exchange, Places::Place* place) {
+ApiResult<PlacePtr> TakePlace(const ExchangePtr& exchange) {
   Places& places = exchange->shares().long_answers();
-  *place = places.Take(exchange->who());
-  if (*place != nullptr) return std::nullopt;
-  return ApiError{ErrorKind::kTooMany, places.WhyNone(exchange->who()), {}};
+  auto place = std::make_shared<Places::Place>();
+  const auto yield = [weak = std::weak_ptr(exchange), holds = place.get(), what = places.limit().what] {
+    const auto keep = weak.lock();
+    holds->reset();
+    if (keep != nullptr)
+      keep->BreakOff({ErrorKind::kTooMany, fmt::format("others ask for {}, too: try again later", what), {}});
+  };
+  *place = places.TakeOrDisplace(exchange->who(), 1, Now(), yield);
+  if (*place == nullptr) return ApiFail(ErrorKind::kTooMany, places.WhyNone(exchange->who()));
+  return place;
 }
 
 }  // namespace
@@ -103,9 +119,9 @@ void ReadReport(const Control::Served& served, const Request& request, const Exc
                                   fmt::format("from {} to {} are {} days, more than {}: ask for fewer at once", days[0],
                                               days[1], DaysOf(days[0], days[1]), kMaxReportDays),
                                   "to"});
-  Places::Place place;
-  if (const auto why_not = TakePlace(exchange, &place)) return AnswerError(exchange, *why_not);
-  const auto source = std::make_shared<ReportSource>(served.gpus, days[0], days[1], std::move(place));
+  const auto place = TakePlace(exchange);
+  if (!place) return AnswerError(exchange, place.error());
+  const auto source = std::make_shared<ReportSource>(served.gpus, days[0], days[1], *place);
   served.gpus.RefreshHistories([exchange, source] {
     // Only what is before the first page can still be answered with an error.
     source->Read([exchange, source](Result<HistoryKeeper::Page> first) {
@@ -129,10 +145,13 @@ void ReadTrace(const Control::Served& served, const Request& request, const Exch
                                   "last_us"});
   const auto gpu = served.gpus.Find(request.Parameter("gpu"));
   if (!gpu) return AnswerError(exchange, gpu.error());
-  Places::Place place;
-  if (const auto why_not = TakePlace(exchange, &place)) return AnswerError(exchange, *why_not);
+  const auto place = TakePlace(exchange);
+  if (!place) return AnswerError(exchange, place.error());
   const auto dump = (*gpu)->telemetry().DumpTrace((*gpu)->name(), std::chrono::microseconds{last_us});
-  exchange->Stream("application/json", [dump, place](std::string* piece) { return dump->Next(piece); });
+  exchange->Stream("application/json", [dump, place = *place](std::string* piece) {
+    Use(place);
+    return dump->Next(piece);
+  });
 }
 
 }  // namespace vgpud::daemon

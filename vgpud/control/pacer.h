@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of clients without privileges begin here one after another, in the order in which they came. However many
-// there are and whatever they cost, others on this thread are behind one of them at most, and seven eighths of its time
-// are theirs: what comes next waits for seven times as long as the one before took. Main thread.
+// Requests of clients without privileges begin here one after another: first those of the sharer that has had least of
+// this thread's time lately, then in the order in which they came. So a sharer that asks now and then does not wait
+// behind those that ask without end, however many they are. Whatever requests cost, others on this thread are behind
+// one of them at most, and seven eighths of its time are theirs: what comes next waits for seven times as long as the
+// one before took. Main thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "base/clock.h"
 #include "base/event_loop.h"
@@ -41,14 +46,32 @@ class Pacer {
 
   // Waits for its turn while it lives; destroying it leaves the queue.
   using Turn = std::shared_ptr<const void>;
-  [[nodiscard]] Turn Enter(std::function<void()> begin);
+  // `who`: the sharer.
+  [[nodiscard]] Turn Enter(const std::string& who, std::function<void()> begin);
+  // This thread did something for `who` outside of a turn, and took so long for it.
+  void Charge(const std::string& who, Ns spent);
 
  private:
-  using Queue = std::list<std::function<void()>>;
+  struct Waiting {
+    uint64_t number;
+    std::function<void()> begin;  // none: it has begun, and leaves the queue by itself, at once or later
+  };
+  struct Line {
+    Ns had{0};  // of the thread's time; at least `Queue::had`
+    std::list<Waiting> waiting;
+    std::list<Waiting>::iterator First();
+  };
+  struct Queue {
+    std::map<std::string, Line> lines;
+    Ns had{0};  // by the sharer whose turn was last, before it: sharers that come count as if they had had as much
+  };
   void Next();
   void Arm(Ns rest);
+  // Whose turn it is; null: nobody waits. Forgets sharers that are like those that were never here.
+  Line* WhoHadLeast();
 
   const std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
+  uint64_t next_number_ = 0;
   PartOfTime part_{8};
   Ns spent_{0};  // by those that have begun
   bool armed_ = false;

@@ -81,6 +81,10 @@ std::optional<ApiError> WhyNotOwner(const SocketAccess& owner, bool privileged, 
 
 std::optional<ApiError> WhyNotMade(const Rights& rights, const VfSpec& spec) {
   if (auto why_not = WhyNotTenant(rights, spec.tenant)) return why_not;
+  if (!rights.tenant.empty() && IsNameForDomain(spec.name))
+    return Forbidden(rights, fmt::format("make a VF called {}: such names are for domains of libvirt, whose hook makes "
+                                         "their VFs; take another name",
+                                         spec.name));
   const Door* const door = DoorOfVf(spec.name);
   if (door == nullptr) return std::nullopt;
   if (!rights.tenant.empty() && rights.tenant != door->tenant)

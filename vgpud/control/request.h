@@ -18,6 +18,7 @@ struct Request {
   std::map<std::string, std::string> query;  // ?KEY=VALUE&...
   std::string body;
   int client = -1;                                               // its connected socket
+  uid_t user = 0;                                                // whose request it is
   Rights rights;                                                 // of the client
   std::function<Rights()> rights_now = [] { return Rights{}; };  // the same, after a reload
   std::string Parameter(const char* key) const {
@@ -30,6 +31,10 @@ struct Request {
 
 inline void AnswerError(const Control::ExchangePtr& exchange, const ApiError& error) {
   exchange->Answer(HttpStatus(error.kind), ToJson(error));
+}
+
+inline void AnswerChange(const Control::ExchangePtr& exchange, const ApiResult<ChangeReport>& change) {
+  change ? exchange->Answer(200, ToJson(*change)) : AnswerError(exchange, change.error());
 }
 
 }  // namespace vgpud::daemon

@@ -55,8 +55,8 @@ class History {
     bool destroyed = false;  // by an operator: a VF of this name is another one from then on
     VfDomain domain = {};    // of libvirt, that had it last
     std::string tenant = {};
-    Ns lived = Ns::max();   // as far as it is known, since it was made
-    bool of_users = false;  // of a tenant whose users make as many as they like
+    Ns lived = Ns::max();    // as far as it is known, since it was made
+    std::string users = {};  // those who made it, and make as many as they like: a tenant's, or one; empty: root
   };
   // What the GPU itself did in all.
   struct Gpu {
@@ -129,7 +129,7 @@ class History {
   int max_pages_ = 0;
   std::string shrunk_on_;                      // the day on which that was tried last
   std::string counted_on_;                     // the day of destroyed_
-  std::map<std::string, uint32_t> destroyed_;  // by tenant: rows of their own on that day
+  std::map<std::string, uint32_t> destroyed_;  // by users, else by tenant: rows of their own on that day
 };
 
 }  // namespace vgpud::daemon

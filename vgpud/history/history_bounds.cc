@@ -62,7 +62,7 @@ Result<void> History::Settle(const Vf& vf, int64_t unix_seconds) {
 // none, but where no tenant's users made it: then an administrator did, or it is the VF of a short job.
 Result<bool> History::HasRowOfItsOwn(const Vf& vf, const std::string& day) {
   if (vf.lived >= kDay) return true;
-  if (vf.of_users && vf.lived < kBriefLife) return false;
+  if (!vf.users.empty() && vf.lived < kBriefLife) return false;
   if (counted_on_ != day) {
     destroyed_.clear();
     Statement query(database_,
@@ -78,8 +78,8 @@ Result<bool> History::HasRowOfItsOwn(const Vf& vf, const std::string& day) {
     if (failed) return Failure("cannot read it");
     counted_on_ = day;
   }
-  uint32_t& count = destroyed_[vf.tenant];
-  if (count >= (vf.of_users ? kMostOfATenant : kMostOfAdministrators)) return false;
+  uint32_t& count = destroyed_[vf.users.empty() ? vf.tenant : vf.users];
+  if (count >= (!vf.users.empty() ? kMostOfATenant : kMostOfAdministrators)) return false;
   ++count;
   return true;
 }

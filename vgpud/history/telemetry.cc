@@ -10,7 +10,6 @@
 
 #include "base/log.h"
 #include "vgpud/history/day.h"
-#include "vgpud/tenants/doors.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -65,10 +64,11 @@ std::optional<Uuid> Telemetry::KnownUuid(const std::string& name) {
 Uuid Telemetry::UuidFor(const std::string& name) { return KnownUuid(name).value_or(RandomUuid()); }
 
 void Telemetry::Joined(VfId vf, const std::string& name, const Uuid& uuid, const std::optional<VfStats>& past,
-                       const std::string& tenant) {
+                       const std::string& tenant, const std::string& users) {
   Life life;
   life.name = name;
   life.tenant = tenant;
+  life.users = users;
   life.uuid = ToText(uuid);
   life.key = next_key_++;
   life.since = Now();
@@ -104,7 +104,7 @@ void Telemetry::Removed(VfId vf, bool destroyed) {
   if (it == lives_.end()) return;
   const Life& life = it->second;
   history_.Gone({life.uuid, life.name, life.past, destroyed, life.domain, life.tenant,
-                 life.is_new ? Now() - life.since : Ns::max(), HasUsers(life.tenant)});
+                 life.is_new ? Now() - life.since : Ns::max(), life.users});
   tenures_.push_back({vf, life.name, life.since, Now(), life.domain});
   lives_.erase(it);
   // Soon after the name may be taken by a VF that must not be mistaken for this one.

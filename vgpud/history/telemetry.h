@@ -45,9 +45,10 @@ class Telemetry {
   // The same without a new one.
   std::optional<Uuid> KnownUuid(const std::string& name);
   // It exists from now on; its turns and figures are its own.
-  // `past`: what was counted of it before, if somebody knows that better than the history.
+  // `users`: who made it (tenants/owner.h). `past`: what was counted of it before, if somebody knows that better than
+  // the history.
   void Joined(VfId vf, const std::string& name, const Uuid& uuid, const std::optional<VfStats>& past = {},
-              const std::string& tenant = {});
+              const std::string& tenant = {}, const std::string& users = {});
   // Whose it is, in traces and in the history.
   void SetDomain(VfId vf, const VfDomain& domain);
   VfStats PastOf(VfId vf) const;
@@ -85,6 +86,7 @@ class Telemetry {
     std::string name;
     std::string uuid;
     std::string tenant;
+    std::string users;
     VfDomain domain;
     bool is_new = false;  // nothing was counted of it before
     uint64_t key = 0;

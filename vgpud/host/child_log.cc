@@ -33,10 +33,10 @@ constexpr size_t kMostLastReads = kPipeBytes / kReadBytes;
 // Kept by both threads, so that the reading one can be left behind.
 class ChildLog::Reader : public std::enable_shared_from_this<Reader> {
  public:
-  Reader(std::string vf, Sink sink, const std::string& tenant, std::shared_ptr<LogBudget> budget)
+  Reader(std::string vf, Sink sink, Sharer whose, std::shared_ptr<LogBudget> budget)
       : vf_(std::move(vf)),
         sink_(std::move(sink)),
-        whose_(tenant.empty() ? Sharer{"vf " + vf_} : Sharer::Tenant(tenant)),
+        whose_(std::move(whose)),
         budget_(std::move(budget)),
         lines_(kLinesPerSecond, kLinesAtOnce, Now()),
         bytes_(kBytesPerSecond, kBytesPerSecond, Now()) {}
@@ -220,8 +220,8 @@ bool LogBudget::TryTake(const Sharer& who, size_t bytes) {
   return bytes_.TryTake(who, static_cast<uint32_t>(bytes), Now());
 }
 
-ChildLog::ChildLog(std::string vf, Sink sink, const std::string& tenant, std::shared_ptr<LogBudget> budget)
-    : reader_(std::make_shared<Reader>(std::move(vf), std::move(sink), tenant, std::move(budget))) {}
+ChildLog::ChildLog(std::string vf, Sink sink, Sharer whose, std::shared_ptr<LogBudget> budget)
+    : reader_(std::make_shared<Reader>(std::move(vf), std::move(sink), std::move(whose), std::move(budget))) {}
 
 ChildLog::~ChildLog() {
   (void)reader_->Settle(kLastWords);

@@ -25,7 +25,7 @@
 
 namespace vgpud::daemon {
 
-// The bytes of the log that a tenant's VFs have together, or a VF without a tenant. Any thread.
+// The bytes of the log that the VFs of one owner have together (tenants/owner.h). Any thread.
 class LogBudget {
  public:
   [[nodiscard]] bool TryTake(const Sharer& who, size_t bytes);
@@ -50,8 +50,8 @@ class ChildLog {
 
   // Runs on the log's own thread, perhaps still after this is gone.
   using Sink = std::function<void(std::string_view origin, std::string_view line)>;
-  // `sink`: where lines go (LogRelayed). `tenant`: whose budget it is, of all logs that have this one; empty: the VF's.
-  ChildLog(std::string vf, Sink sink, const std::string& tenant = {},
+  // `sink`: where lines go (LogRelayed). `whose`: whose budget it is, of all logs that have this one.
+  ChildLog(std::string vf, Sink sink, Sharer whose = {},
            std::shared_ptr<LogBudget> budget = std::make_shared<LogBudget>());
   // What processes that have ended wrote last is still taken, within kLastWords; the thread ends on its own.
   static constexpr Ns kLastWords = std::chrono::milliseconds{50};

@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 namespace vgpud::daemon {
 namespace {
@@ -52,25 +54,86 @@ Sharer Sharer::Peer(int fd) {
   return User(UserOf(fd));
 }
 
-bool Places::HasShare(const Sharer& who, uint32_t places) const {
-  const auto fits = [places](uint64_t held, uint64_t most) { return held == 0 || held + places <= most; };
-  if (who.privileged) return fits(state_->all, limit_.all);
-  return fits(state_->ordinary, limit_.all - limit_.reserved) && fits(held(who), limit_.each);
+namespace {
+
+bool Fits(uint64_t held, uint64_t more, uint64_t most) { return held == 0 || held + more <= most; }
+
+}  // namespace
+
+void Places::State::Count(const Holding& holding, int64_t places) {
+  const auto of = held.try_emplace(holding.name, 0).first;
+  of->second = static_cast<uint32_t>(of->second + places);
+  if (of->second == 0) held.erase(of);
+  all = static_cast<uint64_t>(static_cast<int64_t>(all) + places);
+  if (!holding.privileged) ordinary = static_cast<uint64_t>(static_cast<int64_t>(ordinary) + places);
+}
+
+bool Places::FitsOwn(const Sharer& who, uint32_t places) const {
+  return who.privileged || Fits(held(who), places, limit_.each);
+}
+
+bool Places::FitsAll(const Sharer& who, uint32_t places) const {
+  return who.privileged ? Fits(state_->all, places, limit_.all)
+                        : Fits(state_->ordinary, places, limit_.all - limit_.reserved);
 }
 
 Places::Place Places::Take(const Sharer& who, uint32_t places) {
   if (!HasShare(who, places)) return nullptr;
-  const uint32_t ordinary = who.privileged ? 0 : places;
-  state_->held[who.name] += places;
-  state_->all += places;
-  state_->ordinary += ordinary;
-  return Place{state_.get(), [state = state_, name = who.name, places, ordinary](const void*) {
-                 const auto held = state->held.find(name);
-                 held->second -= places;
-                 if (held->second == 0) state->held.erase(held);
-                 state->all -= places;
-                 state->ordinary -= ordinary;
+  auto* const holding = new Holding{who.name, places, who.privileged, {}, nullptr};
+  state_->Count(*holding, places);
+  const auto at = state_->holdings.insert(state_->holdings.end(), holding);
+  return Place{holding, [state = state_, at](const Holding* held) {
+                 state->Count(*held, -int64_t{held->places});
+                 state->holdings.erase(at);
+                 delete held;
                }};
+}
+
+Places::Place Places::TakeOrDisplace(const Sharer& who, uint32_t places, TimePoint now, std::function<void()> yields) {
+  while (!HasShare(who, places))
+    if (!FitsOwn(who, places) || !Displace(who, places, now)) return nullptr;
+  Place place = Take(who, places);
+  place->used = now;
+  place->yields = std::move(yields);
+  return place;
+}
+
+bool Places::Resize(const Place& place, uint32_t places, TimePoint now) {
+  const Sharer who{place->name, place->privileged};
+  const auto yields = std::exchange(place->yields, nullptr);  // not to itself
+  const uint32_t before = place->places;
+  const auto hold = [&](uint32_t count) {
+    state_->Count(*place, int64_t{count} - place->places);
+    place->places = count;
+  };
+  hold(0);
+  bool fits = FitsAll(who, places);
+  while (!fits && Displace(who, places, now)) fits = FitsAll(who, places);
+  hold(fits ? places : before);
+  place->yields = yields;
+  place->used = now;
+  return fits;
+}
+
+bool Places::Displace(const Sharer& who, uint32_t places, TimePoint now) {
+  if (who.privileged) return false;
+  const Holding *of_most = nullptr, *idle = nullptr;
+  for (const Holding* const each : state_->holdings) {
+    if (each->privileged || each->yields == nullptr || each->places == 0 || each->name == who.name) continue;
+    const auto goes_before = [&](const Holding* other) {
+      return std::pair(held(each->name), other->used) > std::pair(held(other->name), each->used);
+    };
+    if (of_most == nullptr || goes_before(of_most)) of_most = each;
+    if (idle == nullptr || each->used < idle->used) idle = each;
+  }
+  if (of_most == nullptr) return false;
+  const bool has_more = held(of_most->name) > uint64_t{held(who)} + places;
+  const bool is_idle = limit_.idle > Ns{0} && held(who) == 0 && now - idle->used >= limit_.idle;
+  if (!has_more && !is_idle) return false;
+  const auto yields = (has_more ? of_most : idle)->yields;  // which may end with the holding
+  const uint64_t before = state_->ordinary;
+  yields();
+  return state_->ordinary < before;
 }
 
 std::string Places::WhyNone(const Sharer& who) const {
@@ -82,8 +145,8 @@ std::string Places::WhyNone(const Sharer& who) const {
                      who.privileged ? "all" : "all but root");
 }
 
-uint32_t Places::held(const Sharer& who) const {
-  const auto found = state_->held.find(who.name);
+uint32_t Places::held(const std::string& name) const {
+  const auto found = state_->held.find(name);
   return found != state_->held.end() ? found->second : 0;
 }
 
@@ -95,7 +158,8 @@ Rates::Rates(const RateLimit& limit, TimePoint now)
 // Who has all of its share again is as one that was never here.
 TokenBucket& Rates::Of(const Sharer& who, TimePoint now) {
   if (const auto found = own_.find(who.name); found != own_.end()) return found->second;
-  if (own_.size() >= kMostSharers)
+  // Seldom, so that it costs little for each that comes, and in time, so that there are not many.
+  if (std::has_single_bit(own_.size() + 1) || own_.size() >= kMostSharers)
     for (auto each = own_.begin(); each != own_.end();) each = each->second.IsFull(now) ? own_.erase(each) : ++each;
   if (own_.size() >= kMostSharers) return rest_;
   return own_.emplace(who.name, TokenBucket(limit_.each_per_second, limit_.each_at_once, now)).first->second;
@@ -110,12 +174,15 @@ Ns Rates::Take(const Sharer& who, uint64_t units, TimePoint now) {
 }
 
 Ns Rates::Wait(const Sharer& who, TimePoint now) {
-  return who.privileged ? Ns{0} : std::max(Of(who, now).Wait(now), all_.Wait(now));
+  if (who.privileged) return Ns{0};
+  TokenBucket& own = Of(who, now);
+  return own.IsFull(now) ? Ns{0} : std::max(own.Wait(now), all_.Wait(now));
 }
 
 bool Rates::TryTake(const Sharer& who, uint32_t units, TimePoint now) {
   if (who.privileged) return true;
-  if (!all_.Has(units, now) || !Of(who, now).TryTake(units, now)) return false;
+  TokenBucket& own = Of(who, now);
+  if ((!own.IsFull(now) && !all_.Has(units, now)) || !own.TryTake(units, now)) return false;
   all_.Take(units, now);
   return true;
 }

@@ -2,6 +2,8 @@
 // What a VF is made with, as far as a client says so.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,8 +29,9 @@ struct VfSpec {
   std::optional<Placement> placement;  // none: as the daemon is configured
   std::optional<int> numa_node;        // of the virtual machine that it is for, where that is known
   VfDomain domain;
-  std::string tenant;  // whose it is; empty: nobody's
-  SocketAccess owner;  // who may use its channel socket, besides root and vgpud's own user
+  std::string tenant;         // whose it is; empty: nobody's
+  std::optional<uid_t> user;  // of this host, who made it and answers for it; none: root did, or it is a tenant's
+  SocketAccess owner;         // who may use its channel socket, besides root and vgpud's own user
 };
 
 }  // namespace vgpud::daemon

@@ -2,6 +2,7 @@
 #include "vgpud/placement/waiting_room.h"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 namespace vgpud::daemon {
@@ -15,10 +16,23 @@ Result<uint64_t> WaitingRoom::Enter(Guest guest) {
   LookAgain();
   const auto waiting = guests_.find(key);
   if (waiting == guests_.end()) return number;
-  waiting->second.place = places_.Take(whose);
-  if (waiting->second.place != nullptr) return number;
-  guests_.erase(waiting);
+  auto place = places_.TakeOrDisplace(whose, 1, TimePoint{}, [this, whose] { RefuseLastOf(whose.name); });
+  if (place != nullptr) {
+    waiting->second.place = std::move(place);
+    return number;
+  }
+  guests_.erase(key);
   return Fail(std::errc::resource_unavailable_try_again, places_.WhyNone(whose));
+}
+
+void WaitingRoom::RefuseLastOf(const std::string& sharer) {
+  const auto last = std::find_if(guests_.rbegin(), guests_.rend(), [&](const auto& each) {
+    return each.second.place != nullptr && each.second.guest.whose.name == sharer;
+  });
+  if (last == guests_.rend()) return;
+  const auto refuse = last->second.guest.refuse;
+  guests_.erase(std::next(last).base());
+  refuse();
 }
 
 void WaitingRoom::Leave(uint64_t number) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // New VFs that wait until a GPU has room for them: by priority, then in the order in which they came. One that waits
 // keeps those behind it off the GPUs that it could go to, so that small ones do not starve a large one. There are so
-// many places for each tenant, and some for root alone. Main thread.
+// many places for each tenant, and some for root alone. When all are taken the tenant that has most gives one up to a
+// tenant that has fewer. Main thread.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,8 @@ class WaitingRoom {
     // Makes it on another GPU than these, or says why it must never be made; false: it has to wait on.
     std::function<bool(const Gpus& taken)> try_now;
     Sharer whose = {};
+    // It may not wait any longer: another one has got its place.
+    std::function<void()> refuse = [] {};
   };
   explicit WaitingRoom(Gpus gpus, const PlaceLimit& places = share_limits::kWaitingVfs)
       : gpus_(std::move(gpus)), places_(places) {}
@@ -46,6 +49,7 @@ class WaitingRoom {
     Places::Place place;
   };
   void LookOnce();
+  void RefuseLastOf(const std::string& sharer);
 
   const Gpus gpus_;
   Places places_;

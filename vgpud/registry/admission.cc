@@ -8,10 +8,14 @@
 
 #include "base/units.h"
 #include "sched/knobs.h"
+#include "vgpud/host/share_limits.h"
 #include "vgpud/model/api.h"
 #include "vgpud/registry/preview.h"
 
 namespace vgpud::daemon {
+
+static_assert(share_limits::kVfs.all == control::kMaxVfs);
+
 namespace {
 
 // The knobs that it does not have as every VF has.
@@ -42,6 +46,15 @@ ApiResult<VfId> Admission::FreeNumber(const std::string& name, VfId wanted) cons
   if (const auto number = vfs_.FreeNumber(wanted)) return *number;
   return ApiFail(ErrorKind::kConflict,
                  fmt::format("there are {} vfs already, the most that one vgpud takes", control::kMaxVfs));
+}
+
+ApiResult<VfId> Admission::FreeNumber(const std::string& name, const Sharer& whose) const {
+  const PlaceLimit& limit = share_limits::kVfs;
+  if (!whose.privileged && vfs_.all().size() >= limit.all - limit.reserved)
+    return ApiFail(ErrorKind::kConflict,
+                   fmt::format("there are {} vfs already, the most that all but root may have together: destroy one",
+                               vfs_.all().size()));
+  return FreeNumber(name, VfId{0});
 }
 
 ApiResult<void> Admission::CheckVram(const ServedGpu& gpu, const VfSpec& spec) const {
@@ -83,7 +96,7 @@ std::optional<ApiError> Admission::WhyNever(const ServedGpu& gpu, const VfWish& 
 }
 
 ApiResult<Admission::Choice> Admission::Locate(const VfWish& wish, const WaitingRoom::Gpus& taken) const {
-  const VfId id = TRY(FreeNumber(wish.spec.name));
+  const VfId id = TRY(FreeNumber(wish.spec.name, wish.whose));
   if (!wish.spec.gpu.empty()) TRY(gpus_.Find(wish.spec.gpu));
   std::vector<Choice> places;
   std::vector<GpuRoom> rooms;

@@ -22,8 +22,10 @@ class Admission {
             Placement usual)
       : gpus_(gpus), vfs_(vfs), store_(store), limits_(limits), usual_(usual) {}
 
-  // A number for a new VF of that name, `wanted` if that is free; or why there can be none.
-  ApiResult<VfId> FreeNumber(const std::string& name, VfId wanted = VfId{0}) const;
+  // A number for a new VF of that name, `wanted` if that is free; or why there can be none. Some are kept for root.
+  ApiResult<VfId> FreeNumber(const std::string& name, const Sharer& whose) const;
+  // The same of one that was there before.
+  ApiResult<VfId> FreeNumber(const std::string& name, VfId wanted) const;
   struct Choice {
     VfId id{};
     ServedGpu* gpu = nullptr;

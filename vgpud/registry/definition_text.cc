@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <limits>
 #include <set>
 
 #include "sched/knobs.h"
@@ -35,6 +36,7 @@ std::string ToText(const VfDefinition& definition) {
   if (!spec.gpu.empty() && spec.gpu != kUnnamedGpu) json["gpu"] = spec.gpu;
   if (!spec.profile.empty()) json["profile"] = spec.profile;
   if (!spec.tenant.empty()) json["tenant"] = spec.tenant;
+  if (spec.user) json["user"] = *spec.user;
   PutDomain(spec.domain, &json);
   PutOwner(spec.owner, &json);
   for (const KnobRow& row : Knobs()) {
@@ -53,7 +55,8 @@ ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
                                version == object.end() ? "(missing)" : Quoted(*version), kDefinitionVersion),
                    "version");
   auto known = KnobNames(true, kDefinitionFields);
-  known.insert({"profile", "tenant", "gpu", "domain", "domain_uuid", "ends_with_domain", "owner_uid", "owner_gid"});
+  known.insert(
+      {"profile", "tenant", "user", "gpu", "domain", "domain_uuid", "ends_with_domain", "owner_uid", "owner_gid"});
   TRY(CheckKnown(object, known));
   for (const std::string& field : kDefinitionFields)
     if (!object.contains(field)) return ApiFail(ErrorKind::kInvalid, fmt::format("{} is missing", field), field);
@@ -71,6 +74,11 @@ ApiResult<VfDefinition> ParseDefinition(std::string_view text) {
   definition.number = number.get<uint32_t>();
   if (object.contains("gpu")) definition.spec.gpu = TRY(ParseText(object, "gpu"));
   definition.spec.tenant = TRY(ParseTenant(object, UsualTenantOf(definition.spec.name)));
+  if (const auto user = object.find("user"); user != object.end()) {
+    if (!user->is_number_unsigned() || user->get<uint64_t>() > std::numeric_limits<uid_t>::max())
+      return ApiFail(ErrorKind::kInvalid, fmt::format("user {} is not the number of a user", Quoted(*user)), "user");
+    definition.spec.user = user->get<uid_t>();
+  }
   if (object.contains("profile")) definition.spec.profile = TRY(ParseText(object, "profile"));
   definition.spec.domain = TRY(ParseDomain(object));
   definition.spec.owner = TRY(ParseOwner(object));

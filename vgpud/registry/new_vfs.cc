@@ -26,7 +26,7 @@ void NewVfs::Create(const VfWish& wish, Reply<VfReport> done) {
 }
 
 bool NewVfs::TryNow(const VfWish& wish, const WaitingRoom::Gpus& taken, const Reply<VfReport>& done) {
-  if (const auto number = admission_.FreeNumber(wish.spec.name); !number) {
+  if (const auto number = admission_.FreeNumber(wish.spec.name, wish.whose); !number) {
     done(tl::unexpected(number.error()));
     return true;
   }
@@ -64,7 +64,14 @@ std::function<void()> NewVfs::CreateInTurn(const VfWish& wish, Reply<VfReport> d
       {.priority = static_cast<uint8_t>(limits_.PriorityOf(wish.spec)),
        .wants = [this, wish](const std::string& gpu) { return Wants(wish, gpu); },
        .try_now = [this, wish, done](const WaitingRoom::Gpus& taken) { return TryNow(wish, taken, done); },
-       .whose = wish.whose});
+       .whose = wish.whose,
+       .refuse =
+           [done] {
+             done(
+                 ApiFail(ErrorKind::kTooMany,
+                         "its place among the VFs that wait for room went to somebody who had fewer of them: try again "
+                         "later, or let fewer wait at once"));
+           }});
   if (!number) {
     done(ApiFail(ErrorKind::kTooMany, number.error().context));
     return nothing;

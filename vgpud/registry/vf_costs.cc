@@ -21,7 +21,7 @@ constexpr uint32_t kMostWeightOfDoorVf = 1000;
 Amounts CostsOf(const VfSpec& spec, const CostsOfGpu& gpu) {
   // Here is everything that a VF can be given. Whoever adds to it says here what that costs.
   [[maybe_unused]] const auto& [name, profile, view, vram_bytes, host_memory_bytes, transient, gpu_name, placement,
-                                numa_node, domain, tenant, owner] = spec;
+                                numa_node, domain, tenant, user, owner] = spec;
   [[maybe_unused]] const auto& [id, weight, slice, runnable, paused, priority, group, guarantee, limit, burst,
                                 wake_first] = view;
   Amounts amounts = KnobAmounts(view);

@@ -8,6 +8,7 @@
 
 #include "sched/knobs.h"
 #include "vgpud/registry/vf_costs.h"
+#include "vgpud/tenants/owner.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -47,10 +48,16 @@ Amounts VfLimits::CostOf(const VfSpec& spec) const {
   return CostsOf(spec, {.vram_is_ram = !config.gpu.is_cuda(), .threads = config.soft_gpu_threads});
 }
 
+Result<Tenant> VfLimits::Owner(const VfSpec& spec) const {
+  const std::string name = OwnerOf(spec);
+  if (IsUser(name)) return Tenant{name, {}};
+  return *TRY(FindTenant(tenants_, name));
+}
+
 Amounts VfLimits::UseOf(const Tenant& whose) const {
   Amounts use;
   const auto add = [&](const VfSpec& spec) {
-    if (whose.name.empty() || spec.tenant == whose.name) Add(CostOf(spec), &use);
+    if (whose.name.empty() || OwnerOf(spec) == whose.name) Add(CostOf(spec), &use);
   };
   for (const auto& [id, vf] : vfs_.all()) add(vf->spec());
   // Lost ones may come back; until then they take nothing of the host.
@@ -95,10 +102,10 @@ std::optional<ApiError> VfLimits::WhyNotOneMore(const Tenant& whose, const VfSpe
 }
 
 std::optional<ApiError> VfLimits::WhyNotForTenant(const VfSpec& spec, bool alone) const {
-  if (spec.tenant.empty()) return std::nullopt;
-  const auto tenant = FindTenant(tenants_, spec.tenant);
-  if (!tenant) return ApiError{ErrorKind::kInvalid, tenant.error().context, "tenant"};
-  return WhyNotOneMore(**tenant, spec, alone);
+  if (OwnerOf(spec).empty()) return std::nullopt;
+  const auto owner = Owner(spec);
+  if (!owner) return ApiError{ErrorKind::kInvalid, owner.error().context, "tenant"};
+  return WhyNotOneMore(*owner, spec, alone);
 }
 
 std::optional<ApiError> VfLimits::WhyNotForSite(const VfSpec& spec, bool alone) const {
@@ -113,30 +120,31 @@ std::optional<ApiError> VfLimits::WhyNotInRam(const VfSpec& spec) const {
 
 ApiResult<void> VfLimits::Check(const std::vector<Change>& changes) const {
   struct Sums {
-    const Tenant* whose;
+    Tenant whose;
     Quota quota;
     Amounts before, after;
   };
   std::map<std::string, Sums> all;
   for (const auto& [was, is] : changes) {
     const Amounts cost_before = CostOf(was), cost_after = CostOf(is);
-    const auto tenant = FindTenant(tenants_, was.tenant);  // none: nobody's, or of one without quotas
-    for (const Tenant* whose : {tenant ? *tenant : nullptr, &site_}) {
-      if (whose == nullptr) continue;
-      auto found = all.find(whose->name);
+    const auto owner = Owner(was);  // none: root's, or of one without quotas
+    std::vector<Tenant> of{site_};
+    if (owner) of.insert(of.begin(), *owner);
+    for (const Tenant& whose : of) {
+      auto found = all.find(whose.name);
       if (found == all.end()) {
-        const Amounts use = UseOf(*whose);
-        found = all.insert({whose->name, {whose, InForce(*whose), use, use}}).first;
+        const Amounts use = UseOf(whose);
+        found = all.insert({whose.name, {whose, InForce(whose), use, use}}).first;
       }
       Sums& sums = found->second;
-      if (auto refusal = WhyNotEach(*whose, sums.quota, cost_before, cost_after))
+      if (auto refusal = WhyNotEach(whose, sums.quota, cost_before, cost_after))
         return tl::unexpected(Refused(was.name, std::move(*refusal)));
       Add(cost_after, &sums.after);
       Take(cost_before, &sums.after);
     }
   }
   for (const auto& [name, sums] : all)
-    if (const auto refusal = WhyNotTogether(*sums.whose, sums.quota, sums.before, sums.after))
+    if (const auto refusal = WhyNotTogether(sums.whose, sums.quota, sums.before, sums.after))
       return ApiFail(ErrorKind::kConflict, refusal->why, refusal->field);
   return {};
 }

@@ -32,7 +32,7 @@ class VfLimits {
   // Its priority among new VFs that wait for room.
   uint64_t PriorityOf(const VfSpec& spec) const;
 
-  // Why such a VF may not be made, if so: by its tenant's limits, by the site's. `alone`: if there were no other VF.
+  // Why such a VF may not be made, if so: by its owner's limits, by the site's. `alone`: if there were no other VF.
   std::optional<ApiError> WhyNotForTenant(const VfSpec& spec, bool alone) const;
   std::optional<ApiError> WhyNotForSite(const VfSpec& spec, bool alone) const;
   // Why the memory of the host is not enough for it, if so.
@@ -45,6 +45,8 @@ class VfLimits {
   ApiResult<void> Check(const std::vector<Change>& changes) const;
 
  private:
+  // Who answers for it, and may have as much as that. An error: it is no configured tenant.
+  Result<Tenant> Owner(const VfSpec& spec) const;
   Amounts CostOf(const VfSpec& spec) const;
   Quota InForce(const Tenant& whose) const { return daemon::InForce(whose, host_); }
   Amounts UseOf(const Tenant& whose) const;

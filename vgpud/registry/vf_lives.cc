@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "vgpud/host/when_all.h"
+#include "vgpud/tenants/owner.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -57,7 +58,8 @@ void VfLives::Start(VfId id, const Uuid& uuid, const VfSpec& spec, std::optional
   const auto vf = std::make_shared<Vf>(gpu.of_vfs(), id, uuid, spec);
   vfs_.Add(vf);
   outside_turns_.Begin();
-  gpu.telemetry().Joined(id, spec.name, uuid, ready ? std::optional{ready->past} : std::nullopt, spec.tenant);
+  gpu.telemetry().Joined(id, spec.name, uuid, ready ? std::optional{ready->past} : std::nullopt, spec.tenant,
+                         UsersOf(spec));
   gpu.telemetry().SetDomain(id, spec.domain);
   vf->SetPast(gpu.telemetry().PastOf(id));
   gpu.Turnout();

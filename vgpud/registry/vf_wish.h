@@ -18,7 +18,7 @@ struct VfWish {
   std::function<ApiResult<VfSpec>(const Profiles&)> on;
   // Of one that waits: why it may not be made any more.
   std::function<std::optional<ApiError>()> why_not = [] { return std::optional<ApiError>(); };
-  // Of one that waits: who has its place.
+  // Who asks for it: has its place while it waits.
   Sharer whose = {};
 };
 

@@ -6,6 +6,8 @@
 namespace vgpud::daemon {
 namespace {
 
+constexpr std::string_view kDomainVf = "-vgpud";  // tools/libvirt/hostdev.h
+
 template <class Is>
 const Door* Find(Is is) {
   const auto found = std::find_if(kDoors.begin(), kDoors.end(), is);
@@ -13,6 +15,11 @@ const Door* Find(Is is) {
 }
 
 }  // namespace
+
+bool IsNameForDomain(std::string_view vf) {
+  const size_t end = vf.find_last_not_of("0123456789");
+  return end != std::string_view::npos && end + 1 < vf.size() && vf.substr(0, end + 1).ends_with(kDomainVf);
+}
 
 const Door* DoorOfVf(std::string_view vf) {
   return Find([&](const Door& door) { return vf.starts_with(door.prefix); });

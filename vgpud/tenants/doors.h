@@ -19,6 +19,8 @@ inline constexpr std::array<Door, 2> kDoors = {{
     {"k8s-", "kubernetes", "Kubernetes"},  // integrations/kubernetes/vfs.h
 }};
 
+// Is it what the hook of libvirt calls a VF of a domain that says no other name, like guest-vgpud0?
+bool IsNameForDomain(std::string_view vf);
 // Null: that of no door.
 const Door* DoorOfVf(std::string_view vf);
 const Door* DoorOfTenant(std::string_view tenant);

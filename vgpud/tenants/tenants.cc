@@ -5,10 +5,12 @@
 
 #include <algorithm>
 
+#include "vgpud/host/share_limits.h"
 #include "vgpud/model/api.h"
 #include "vgpud/model/named_setting.h"
 #include "vgpud/model/nearest.h"
 #include "vgpud/tenants/doors.h"
+#include "vgpud/tenants/owner.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -45,11 +47,15 @@ Result<void> Set(Tenant* tenant, std::string_view key, std::string_view text) {
 
 // Where the key of a limit stands.
 std::string TableOf(const Tenant& tenant) {
+  if (IsUser(tenant.name)) return "a tenant for that user";
   return tenant.name.empty() ? "[site]" : fmt::format("[tenant.{}]", tenant.name);
 }
 
+// "tenant team-a", "user 1000".
+std::string NameOf(const Tenant& tenant) { return (IsUser(tenant.name) ? "" : "tenant ") + tenant.name; }
+
 std::string Whose(const Tenant& tenant) {
-  return tenant.name.empty() ? "VFs of this host" : fmt::format("VFs of tenant {}", tenant.name);
+  return tenant.name.empty() ? "VFs of this host" : fmt::format("VFs of {}", NameOf(tenant));
 }
 
 // Why there is a limit that nobody configured.
@@ -57,7 +63,8 @@ std::string_view Because(const Tenant& tenant, const QuotaKey& key) {
   if ((key.each ? tenant.quota.each : tenant.quota.together)[key.row->resource]) return "";
   if (key.row->resource == Resource::kHostMemory && tenant.quota.together[Resource::kVram])
     return " (which goes with its vram)";
-  if (DoorOfTenant(tenant.name) != nullptr) return " (as long as the configuration does not say more)";
+  if (DoorOfTenant(tenant.name) != nullptr || IsUser(tenant.name))
+    return " (as long as the configuration does not say more)";
   return key.row->resource == Resource::kRam ? " (what the host has)" : ", whose weight is limited";
 }
 
@@ -141,10 +148,11 @@ Quota InForce(const Tenant& tenant, const Host& host) {
   if (quota.together[Resource::kWeight] || quota.each[Resource::kWeight])
     for (const Resource way_around : {Resource::kSlice, Resource::kGroup}) usual(quota.each[way_around], 0);
   if (tenant.name.empty()) usual(quota.together[Resource::kRam], host.all[Resource::kRam]);
-  if (DoorOfTenant(tenant.name) == nullptr) return quota;
+  const bool is_door = DoorOfTenant(tenant.name) != nullptr, is_user = IsUser(tenant.name);
+  if (is_user) usual(quota.together[Resource::kVfs], share_limits::kVfs.each);
   for (const ResourceRow& row : kResourceRows) {
-    if (row.together) usual(quota.together[row.resource], host.all[row.resource]);
-    if (row.knob) usual(quota.each[row.resource], host.door_vf[row.resource]);
+    if (row.together && (is_door || is_user)) usual(quota.together[row.resource], host.all[row.resource]);
+    if (row.knob && is_door) usual(quota.each[row.resource], host.door_vf[row.resource]);
   }
   return quota;
 }
@@ -177,7 +185,7 @@ std::optional<QuotaRefusal> WhyNotTogether(const Tenant& tenant, const Quota& in
     const uint64_t is = before[row.resource], wanted = after[row.resource];
     if (!most || wanted <= *most || wanted <= is) continue;
     const QuotaKey key{&row, false};
-    const std::string who = tenant.name.empty() ? "this host" : fmt::format("tenant {}", tenant.name);
+    const std::string who = tenant.name.empty() ? "this host" : NameOf(tenant);
     return QuotaRefusal{fmt::format("{} may have {} {} together{}, its VFs have {} and would have {}: give it less, "
                                     "destroy another of its VFs, or raise {} in {}",
                                     who, ShowAmount(row, *most), row.key, Because(tenant, key), ShowAmount(row, is),

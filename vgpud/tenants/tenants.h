@@ -43,13 +43,14 @@ struct TenantReport {
   Amounts use;
   double share = 0;  // of GPUs, while all VFs that are not paused have work
 };
-// What limits follow from.
+// What limits follow from. A tenant may be a user, who has no quota of his own (owner.h).
 struct Host {
   Amounts all;      // that it can give, to all VFs together
   Amounts door_vf;  // the most that one VF of a door may have when nobody says more (tenants/doors.h)
 };
 // With what follows from what is configured: host memory from VRAM, no slices and groups where weights are limited; for
-// the site as much RAM as the host has; for the tenant of a door a limit of everything.
+// the site as much RAM as the host has; for the tenant of a door, and for a user, a limit of everything; of VFs so many
+// as one may have.
 Quota InForce(const Tenant& tenant, const Host& host);
 
 struct QuotaRefusal {

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "vgpud/host/thread_priority.h"
+#include "vgpud/tenants/owner.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -22,7 +23,7 @@ VfSpawner::VfSpawner(const VfSurroundings& around, VfId id, const VfSpec& spec)
     : around_(around),
       id_(id),
       name_(spec.name),
-      log_(spec.name, &LogRelayed, spec.tenant, around.logs),
+      log_(spec.name, &LogRelayed, SharerOf(spec), around.logs),
       cgroup_(around.cgroups, spec.name, LimitsOf(around, spec)) {
   if (!cgroup_.problem().empty()) LOG(kWarning, "vf={}: not all limits are set: {}", name_, cgroup_.problem());
 }

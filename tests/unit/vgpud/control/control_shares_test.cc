@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one user of the control API has of it, beside what others have.
 #include <event2/event.h>
+#include <malloc.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "tests/unit/vgpud/control/control_rig.h"
 #include "vgpud/tenants/tenants.h"
 
@@ -20,10 +22,6 @@ namespace {
 // Clients are of a user without privileges, who has less than usual.
 class ControlSharesTest : public ControlTest {
  protected:
-  void Serve(const ClientLimits& limits) {
-    control_.reset();
-    control_ = *Control::Serve(loop_, Control::Served(*vfs_), socket(), nullptr, {}, limits);
-  }
   static ClientLimits OfUser() {
     ClientLimits limits;
     limits.sharer = [](int) { return Sharer{"user 7"}; };
@@ -178,9 +176,7 @@ TEST_F(ControlSharesTest, WhoLeavesBehindAnotherRequestDoesNotWaitForRoom) {
   fs::permissions(config_.vf_program, fs::perms::owner_all);
   fs::create_directory(config_.runtime_dir + "/vf");
   ASSERT_TRUE(SetInSite(&config_.site, "vfs=1"));
-  control_.reset();
-  vfs_.reset();
-  vfs_ = *VfService::Make({loop_, replies_, config_, confinement_, *cgroups_, mover_});
+  Begin();
   Serve(OfUser());
   const auto send = [this](const std::string& path, const std::string& body, const std::string& behind) {
     UniqueFd client = *ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK);
@@ -218,6 +214,92 @@ TEST_F(ControlSharesTest, AUserMakesSoManyVfs) {
   EXPECT_EQ(429, refused.status);
   EXPECT_EQ(0u, refused.error().find("user 7 makes too many VFs: 2 at once and 1 per second")) << refused.error();
   EXPECT_EQ(429, Ask("POST", "/v1/vfs/a/reset").status) << "which starts its processes";
+}
+
+// The answer to GET /v1/vfs is long: there are very many VFs that are lost.
+class ControlLongAnswersTest : public ControlSharesTest {
+ protected:
+  static constexpr uint32_t kLost = 800;
+  static constexpr uint32_t kMostUntaken = 16 << 20;
+
+  ControlLongAnswersTest() {
+    const fs::path definitions = fs::path(config_.state_dir) / "vfs";
+    for (const fs::path& made : {fs::path(config_.state_dir), definitions}) {
+      fs::create_directory(made);
+      fs::permissions(made, fs::perms::owner_all);
+    }
+    for (uint32_t i = 0; i < kLost; ++i) std::ofstream(definitions / fmt::format("lost-{}.json", i)) << "{}";
+    SetLogSink([](std::optional<LogLevel>, std::string_view, std::string_view) { return true; });  // of each of them
+    Begin();
+    bool restored = false;
+    vfs_->Restore({}, [&restored] { restored = true; });
+    ServeUntil([&restored] { return restored; });
+    SetLogSink(nullptr);
+    limits_.untaken_bytes = {
+        .what = "untaken bytes of answers", .each = 1 << 20, .all = kMostUntaken, .idle = std::chrono::seconds{1}};
+    limits_.answer_bytes.each_per_second = limits_.answer_bytes.all_per_second = 0;  // no limit
+    limits_.sharer = [this](int) { return Sharer{name_}; };
+    Serve(limits_);
+  }
+  // It asks and takes nothing.
+  void AskOnly(const std::string& name) {
+    name_ = name;
+    deaf_.push_back(*ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK));
+    const std::string text = "GET /v1/vfs HTTP/1.1\r\n\r\n";
+    ASSERT_EQ(static_cast<ssize_t>(text.size()), ::send(deaf_.back().get(), text.data(), text.size(), MSG_NOSIGNAL));
+    for (int i = 0; i < 5; ++i) event_base_loop(loop_.base(), EVLOOP_NONBLOCK);
+  }
+  bool HasAnswer(const UniqueFd& client) {
+    char first = 0;
+    return ::recv(client.get(), &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+  }
+  void ServeUntil(const std::function<bool()>& is_so) {
+    for (const TimePoint end = Now() + 30s; !is_so() && Now() < end;) event_base_loop(loop_.base(), EVLOOP_NONBLOCK);
+    ASSERT_TRUE(is_so());
+  }
+
+  ClientLimits limits_;
+  std::string name_ = "user 1";
+  std::vector<UniqueFd> deaf_;
+};
+
+TEST_F(ControlLongAnswersTest, AnswersThatNobodyTakesAreBoundedAndKeepNobodyOut) {
+  const std::string whole = Ask("GET", "/v1/vfs").body;
+  ASSERT_LT(uint32_t{1} << 20, whole.size());
+  const auto memory = [] {
+    const auto now = ::mallinfo2();
+    return now.uordblks + now.hblkhd;
+  };
+  const size_t before = memory();
+  for (int user = 0; user < 8; ++user)
+    for (int i = 0; i < 4; ++i) AskOnly(fmt::format("user {}", 100 + user));
+  // More of them than there is room for have asked, and as many as there is room for have their answer.
+  const auto answered = [this] {
+    return static_cast<uint32_t>(
+        std::count_if(deaf_.begin(), deaf_.end(), [this](const auto& each) { return HasAnswer(each); }));
+  };
+  ServeUntil([&] { return answered() * whole.size() > kMostUntaken - 2 * whole.size(); });
+  EXPECT_LT(memory(), before + kMostUntaken + (4 << 20));
+  name_ = "user 7";
+  EXPECT_EQ(whole, Ask("GET", "/v1/vfs").body) << "as long as theirs, which yield";
+  EXPECT_LT(memory(), before + kMostUntaken + (4 << 20));
+}
+
+TEST_F(ControlSharesTest, TheRequestOfWhoHasLeftIsNotServed) {
+  ClientLimits limits = OfUser();
+  limits.requests = {
+      .what = "requests", .each_per_second = 10, .each_at_once = 1, .all_per_second = 0, .all_at_once = 0};
+  limits.new_vfs = {.what = "new VFs", .each_per_second = 1, .each_at_once = 2, .all_per_second = 0, .all_at_once = 0};
+  Serve(limits);
+  EXPECT_EQ(200, Ask("GET", "/v1/gpus").status) << "the next request has to wait";
+  const std::string body = R"({"name": "a", "vram_bytes": 1048576, "transient": true})";
+  const std::string text = fmt::format("POST /v1/vfs HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}", body.size(), body);
+  for (int i = 0; i < 3; ++i) {
+    UniqueFd client = *ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK);
+    ASSERT_EQ(static_cast<ssize_t>(text.size()), ::send(client.get(), text.data(), text.size(), MSG_NOSIGNAL));
+    for (int n = 0; n < 10; ++n) event_base_loop(loop_.base(), EVLOOP_NONBLOCK);
+  }
+  EXPECT_NE(429, Ask("POST", "/v1/vfs", body).status) << "it comes after those, which would have used up the rate";
 }
 
 }  // namespace

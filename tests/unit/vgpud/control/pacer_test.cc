@@ -27,10 +27,10 @@ class PacerTest : public testing::Test {
  protected:
   // Begins as `name`, and stops the loop when as many have as are expected.
   void Enter(
-      const std::string& name, std::function<void()> then = [] {}) {
+      const std::string& name, std::function<void()> then = [] {}, const std::string& who = "someone") {
     turns_.push_back(nullptr);
     const size_t at = turns_.size() - 1;
-    turns_[at] = pacer_.Enter([this, name, at, then] {
+    turns_[at] = pacer_.Enter(who, [this, name, at, then] {
       turns_[at].reset();
       begun_ += name;
       then();
@@ -78,13 +78,42 @@ TEST_F(PacerTest, WhatItsTurnDoesMayEndOthersAndEnterAgain) {
   EXPECT_EQ("acd", begun_);
 }
 
+void Compute(Ns time) {
+  for (const Ns until = ThreadTime() + time; ThreadTime() < until;) continue;
+}
+
+TEST_F(PacerTest, WhoAsksNowAndThenIsNotBehindThoseThatAskWithoutEnd) {
+  for (int i = 0; i < 5; ++i)
+    Enter(
+        "a", [] { Compute(1ms); }, "first");
+  for (int i = 0; i < 5; ++i)
+    Enter(
+        "b", [] { Compute(1ms); }, "second");
+  Run(4);
+  Enter(
+      "c", [] {}, "third");
+  Run(5);
+  EXPECT_EQ('c', begun_.back()) << begun_;
+}
+
+TEST_F(PacerTest, WhatIsDoneForSomebodyOutsideOfATurnCounts) {
+  Enter(
+      "a", [this] { pacer_.Charge("first", 1s); }, "first");
+  Run(1);
+  for (int i = 0; i < 3; ++i)
+    Enter(
+        "a", [] {}, "first");
+  for (int i = 0; i < 3; ++i)
+    Enter(
+        "b", [] {}, "second");
+  Run(7);
+  EXPECT_EQ("abbbaaa", begun_);
+}
+
 TEST_F(PacerTest, SevenEighthsOfTheTimeOfTheThreadAreLeft) {
   const TimePoint start = Now();
   const Ns used = ThreadTime();
-  for (int i = 0; i < 10; ++i)
-    Enter("x", [] {
-      for (const Ns until = ThreadTime() + 5ms; ThreadTime() < until;) continue;
-    });
+  for (int i = 0; i < 10; ++i) Enter("x", [] { Compute(5ms); });
   Run(10);
   EXPECT_GE(Now() - start, (ThreadTime() - used) * 7);  // the last one has not rested yet
 }

@@ -41,7 +41,7 @@ class HistoryBoundsTest : public testing::Test {
   }
   static History::Vf Vf(const std::string& uuid, uint64_t received, Ns lived = 1h, const std::string& tenant = "",
                         bool destroyed = true) {
-    History::Vf vf{uuid, "vf-" + uuid, {}, destroyed, {}, tenant, lived, !tenant.empty()};
+    History::Vf vf{uuid, "vf-" + uuid, {}, destroyed, {}, tenant, lived, tenant};
     vf.usage.account.received_ns = received;
     vf.usage.account.worst_overrun_ns = received;
     return vf;
@@ -122,6 +122,22 @@ TEST_F(HistoryBoundsTest, ATenantHasSoManyRowsOfItsOwnPerDay) {
   EXPECT_NE(std::string::npos, Rows(kToday, "team-a").find("vf-z ")) << "nobody has many that lived so long";
   Write({Vf("v", 1, 1min, "team-a")}, kNoon + kDay);
   EXPECT_EQ("vf-v 1/1 ", Rows(kTomorrow, "team-a"));
+}
+
+TEST_F(HistoryBoundsTest, AUserWithoutATenantHasSoManyRowsOfItsOwnPerDay) {
+  const auto of = [](const std::string& users, const std::string& uuid, Ns lived) {
+    History::Vf vf = Vf(uuid, 1, lived);
+    vf.users = users;
+    return vf;
+  };
+  std::vector<History::Vf> many{of("user 1000", "brief", 1s)};
+  for (uint32_t i = 0; i < History::kMostOfATenant + 5; ++i)
+    many.push_back(of("user 1000", fmt::format("{:03}", i), 1min));
+  many.push_back(of("user 1001", "other", 1min));
+  Write(many);
+  EXPECT_EQ(History::kMostOfATenant + 2, history_->Report(kToday, kToday)->size());
+  EXPECT_NE(std::string::npos, Rows(kToday).find("(short-lived) 6/6 "));
+  EXPECT_NE(std::string::npos, Rows(kToday).find("vf-other ")) << "the others have their own";
 }
 
 TEST_F(HistoryBoundsTest, AWriteThatFailsCountsNothingTwice) {

@@ -132,7 +132,8 @@ TEST(ChildLogTest, TheVfsOfATenantShareTheirBytes) {
   constexpr size_t kLine = 1'000;
   const auto fill = [&](const std::string& vf, const std::string& tenant) {
     size_t lines = 0;
-    ChildLog log{vf, [&](std::string_view, std::string_view) { ++lines; }, tenant, budget};
+    ChildLog log{vf, [&](std::string_view, std::string_view) { ++lines; }, Sharer{tenant.empty() ? vf : tenant},
+                 budget};
     Pipe pipe = *MakePipe();
     log.Follow(7, std::move(pipe.read));
     for (int i = 0; i < 60; ++i) Say(pipe.write, fmt::format("{:0{}}\n", i, kLine));

@@ -8,6 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -66,6 +69,67 @@ TEST(PlacesTest, OneThatIsLargerThanTheShareIsPossibleAlone) {
   EXPECT_NE(nullptr, bytes.Take(kA, 2));
 }
 
+// Places of `who`, in the order in which they came; those that had to yield are null.
+struct Held {
+  Places& places;
+  std::vector<std::pair<std::string, std::shared_ptr<Places::Place>>> all = {};
+  bool Take(const Sharer& who, uint32_t count = 1, TimePoint now = kStart) {
+    auto box = std::make_shared<Places::Place>();
+    *box = places.TakeOrDisplace(who, count, now, [holds = box.get()] { holds->reset(); });
+    if (*box == nullptr) return false;
+    all.emplace_back(who.name, box);
+    return true;
+  }
+  std::string Left() const {
+    std::string names;
+    for (const auto& [name, box] : all) names += *box != nullptr ? name.substr(5) : "-";
+    return names;
+  }
+};
+
+TEST(PlacesTest, TheOneWithMostYieldsToOneWithFewer) {
+  Places places({.what = "seats", .each = 3, .all = 6, .reserved = 1});
+  Held held{places};
+  for (const Sharer& who : {kA, kB, kA, kB, kA}) EXPECT_TRUE(held.Take(who));
+  EXPECT_EQ("12121", held.Left());
+  EXPECT_FALSE(held.Take(kA)) << "has all that one may have";
+  EXPECT_TRUE(held.Take(kC));
+  EXPECT_EQ("-21213", held.Left()) << "the first of those of who has most";
+  EXPECT_FALSE(held.Take(kC)) << "nobody has more than it would have then";
+  EXPECT_FALSE(held.Take({"user 4"}) && held.Take({"user 4"}));
+  EXPECT_TRUE(held.Take(kRoot)) << "which nobody yields to, as it has its own";
+  EXPECT_FALSE(held.Take(kRoot));
+}
+
+TEST(PlacesTest, AnIdlePlaceYieldsToOneWithoutAny) {
+  Places places({.what = "seats", .each = 2, .all = 2, .idle = 1s});
+  Held held{places};
+  EXPECT_TRUE(held.Take(kA) && held.Take(kB));
+  EXPECT_FALSE(held.Take(kC, 1, kStart + 999ms));
+  (*held.all[0].second)->used = kStart + 500ms;
+  EXPECT_TRUE(held.Take(kC, 1, kStart + 1s));
+  EXPECT_EQ("1-3", held.Left());
+  EXPECT_FALSE(held.Take(kC, 1, kStart + 9s)) << "has one";
+  EXPECT_EQ(0u, places.held(kB));
+}
+
+TEST(PlacesTest, WhatAPlaceHoldsMayTurnOutToBeMore) {
+  Places bytes({.what = "bytes", .each = 10, .all = 30});
+  Held held{bytes};
+  EXPECT_TRUE(held.Take(kA, 4) && held.Take(kB, 4) && held.Take(kB, 4));
+  EXPECT_TRUE(bytes.Resize(*held.all[0].second, 20, kStart)) << "more than one may take, not more than there is";
+  EXPECT_EQ(20u, bytes.held(kA));
+  EXPECT_FALSE(held.Take(kA, 1));
+  EXPECT_TRUE(bytes.Resize(*held.all[1].second, 9, kStart)) << "who has most has yielded";
+  EXPECT_EQ("-22", held.Left());
+  EXPECT_FALSE(bytes.Resize(*held.all[2].second, 25, kStart));
+  EXPECT_EQ(13u, bytes.held(kB)) << "as before";
+  EXPECT_TRUE(bytes.Resize(*held.all[2].second, 0, kStart));
+  EXPECT_EQ(9u, bytes.held(kB));
+  held.all.clear();
+  EXPECT_EQ(0u, bytes.held(kB));
+}
+
 constexpr RateLimit kLimit{
     .what = "requests", .each_per_second = 10, .each_at_once = 5, .all_per_second = 100, .all_at_once = 8};
 
@@ -83,8 +147,20 @@ TEST(RatesTest, EachHasItsOwnRateAndRootHasNone) {
 TEST(RatesTest, AllTogetherHaveARate) {
   Rates rates(kLimit, kStart);
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(rates.TryTake(kA, 1, kStart) && rates.TryTake(kB, 1, kStart));
-  EXPECT_FALSE(rates.TryTake(kC, 1, kStart));
-  EXPECT_TRUE(rates.TryTake(kC, 1, kStart + 10ms));
+  EXPECT_FALSE(rates.TryTake(kA, 1, kStart));
+  EXPECT_TRUE(rates.TryTake(kA, 1, kStart + 10ms));
+  EXPECT_TRUE(rates.TryTake(kC, 1, kStart + 10ms)) << "has used nothing";
+}
+
+TEST(RatesTest, WhoHasUsedNothingDoesNotWaitForTheDebtsOfOthers) {
+  Rates rates(kLimit, kStart);
+  (void)rates.Take(kA, 1000, kStart);
+  EXPECT_LT(9s, rates.Wait(kA, kStart));
+  EXPECT_EQ(0ns, rates.Wait(kB, kStart));
+  EXPECT_TRUE(rates.TryTake(kB, 1, kStart));
+  EXPECT_LT(9s, rates.Wait(kB, kStart)) << "has used something";
+  EXPECT_FALSE(rates.TryTake(kB, 1, kStart));
+  EXPECT_EQ(0ns, rates.Wait(kB, kStart + 100ms));
 }
 
 TEST(RatesTest, WhoTakesMoreThanThereIsWaits) {
@@ -106,6 +182,12 @@ TEST(RatesTest, TheTableIsBoundedAndForgetsThoseAtRest) {
   EXPECT_EQ(Rates::kMostSharers, rates.sharers());
   EXPECT_TRUE(rates.TryTake(user(5001), 1, kStart + 1s)) << "the others are at rest";
   EXPECT_EQ(1u, rates.sharers());
+}
+
+TEST(RatesTest, ThoseThatComeOnceAreForgottenSoon) {
+  Rates rates(kLimit, kStart);
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(rates.TryTake(Sharer{fmt::format("vf {}", i)}, 1, kStart + i * Ns{1s}));
+  EXPECT_GE(4u, rates.sharers());
 }
 
 TEST(SharerTest, IsTheUserOfAUnixSocketAndTheAddressOfAnother) {

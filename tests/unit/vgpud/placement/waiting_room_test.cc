@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vgpud/placement/waiting_room.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,7 +13,8 @@ namespace {
 // GPUs "a" and "b" with so many places.
 struct Hotel {
   std::map<std::string, int> free{{"a", 0}, {"b", 0}};
-  std::vector<std::string> came;  // "NAME on GPU"
+  std::vector<std::string> came;     // "NAME on GPU"
+  std::vector<std::string> refused;  // while they waited
   WaitingRoom room{{"a", "b"}};
 
   Result<uint64_t> Enter(const std::string& name, uint8_t priority, int places = 1, const std::string& gpu = "",
@@ -27,7 +29,7 @@ struct Hotel {
                          }
                          return false;
                        },
-                       whose});
+                       whose, [this, name] { refused.push_back(name); }});
   }
 };
 using Came = std::vector<std::string>;
@@ -88,6 +90,19 @@ TEST(WaitingRoom, ATenantHasSoManyPlacesAndSomeAreRoots) {
   hotel.free["a"] = 1;
   hotel.room.LookAgain();
   EXPECT_TRUE(hotel.Enter("one more", 3, 1, "", kRoot));
+}
+
+TEST(WaitingRoom, ATenantWithMostGivesAPlaceToOneWithFewer) {
+  Hotel hotel;
+  const PlaceLimit& limit = share_limits::kWaitingVfs;
+  const uint32_t colluders = (limit.all - limit.reserved) / limit.each;
+  for (uint32_t tenant = 0; tenant < colluders; ++tenant)
+    for (uint32_t i = 0; i < limit.each; ++i)
+      EXPECT_TRUE(hotel.Enter(fmt::format("{}-{}", tenant, i), 1, 1, "", {fmt::format("tenant {}", tenant)}));
+  EXPECT_TRUE(hotel.Enter("polite", 1, 1, "", kOther));
+  EXPECT_EQ((std::vector<std::string>{fmt::format("0-{}", limit.each - 1)}), hotel.refused) << "its last";
+  EXPECT_EQ(limit.all - limit.reserved, hotel.room.size());
+  EXPECT_FALSE(hotel.Enter("again", 1, 1, "", {"tenant 1"})) << "has all that one may have";
 }
 
 TEST(WaitingRoom, WhoNeedNotWaitNeedsNoPlace) {

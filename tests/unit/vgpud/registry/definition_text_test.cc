@@ -121,6 +121,16 @@ TEST(Definition, TornTextIsRefused) {
   EXPECT_LT(refused, 3000);
 }
 
+TEST(Definition, SaysWhichUserMadeIt) {
+  VfDefinition definition = Example();
+  EXPECT_EQ(std::string::npos, ToText(definition).find("\"user\"")) << "an older vgpud does not know it";
+  definition.spec.user = 4294967294;
+  EXPECT_EQ(definition.spec.user, ParseDefinition(ToText(definition))->spec.user);
+  std::string text = ToText(definition);
+  text.replace(text.find("4294967294"), 10, "4294967296");
+  EXPECT_EQ("user 4294967296 is not the number of a user", WhyNot(text));
+}
+
 TEST(Definition, NamesItsGpuUnlessThatHasNoName) {
   VfDefinition definition = Example();
   definition.spec.gpu = "left";

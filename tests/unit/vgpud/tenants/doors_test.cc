@@ -129,6 +129,16 @@ TEST(DoorsTest, ItsNamesAreForItsOwnUsers) {
   EXPECT_FALSE(WhyNotMade(all, Named("slurm-7-0", "jobs"))) << "as a site has it that gives jobs another tenant";
 }
 
+TEST(DoorsTest, NamesThatTheHookOfLibvirtGivesAreNotForUsersOfATenant) {
+  for (const char* name : {"guest-a-vgpud0", "guest-vgpud12", "a-vgpud0-vgpud1"}) {
+    EXPECT_TRUE(IsNameForDomain(name)) << name;
+    EXPECT_TRUE(WhyNotMade({May::kManage, "team-a", "alice"}, Named(name, "team-a"))) << name;
+    EXPECT_FALSE(WhyNotMade({}, Named(name, "team-a"))) << "the hook, as root";
+  }
+  for (const char* name : {"guest-a", "vgpud0", "guest-vgpud", "guest-vgpud0-a", "0", ""})
+    EXPECT_FALSE(IsNameForDomain(name)) << name;
+}
+
 TEST(DoorsTest, NoDomainHasAVfOfADoor) {
   VfSpec spec = Named("slurm-7-0", "slurm");
   spec.domain = {"guest-a", "43979400-ac7a-42f1-b64e-09e640ed9d0d", true};

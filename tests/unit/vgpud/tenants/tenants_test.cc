@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <set>
 
+#include "vgpud/host/share_limits.h"
+
 namespace vgpud::daemon {
 namespace {
 
@@ -114,6 +116,26 @@ TEST(TenantsTest, WithoutAQuotaThereIsNoLimit) {
   for (const ResourceRow& row : kResourceRows) much[row.resource] = uint64_t{1} << 60;
   EXPECT_EQ("", WhyTogether(Of({}), {}, much));
   EXPECT_EQ("", WhyEach(Of({}), {}, much));
+}
+
+TEST(TenantsTest, AUserIsBoundedLikeATenantThatNobodyConfigured) {
+  const Tenant user{"user 1000", {}};
+  Host host;
+  for (const ResourceRow& row : kResourceRows) host.all[row.resource] = 1000;
+  const Quota quota = InForce(user, host);
+  for (const ResourceRow& row : kResourceRows)
+    EXPECT_TRUE(!row.together || quota.together[row.resource].value_or(UINT64_MAX) <= 1000u) << row.key;
+  EXPECT_EQ(share_limits::kVfs.each, quota.together[Resource::kVfs]) << "not all that there are";
+  Amounts most, more;
+  most[Resource::kVfs] = share_limits::kVfs.each;
+  more[Resource::kVfs] = share_limits::kVfs.each + 1;
+  EXPECT_FALSE(WhyNotTogether(user, quota, {}, most));
+  const auto why = WhyNotTogether(user, quota, most, more);
+  ASSERT_TRUE(why);
+  EXPECT_EQ(
+      "user 1000 may have 256 vfs together (as long as the configuration does not say more), its VFs have 256 and "
+      "would have 257: give it less, destroy another of its VFs, or raise vfs in a tenant for that user",
+      why->why);
 }
 
 // Of each row of the table: its keys are read, and what is more than they say is refused.
