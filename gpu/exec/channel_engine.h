@@ -23,7 +23,6 @@
 #include "gpu/exec/ops/module_ops.h"
 #include "gpu/exec/ops/queue_ops.h"
 #include "gpu/exec/ops/runtime_ops.h"
-#include "gpu/exec/ops/steps.h"
 #include "gpu/exec/ops/texture_ops.h"
 #include "gpu/exec/ops/vram_use.h"
 
@@ -92,7 +91,7 @@ class ChannelEngine {
   }
   // Advances `op` by at most `budget` warp instructions or 64 KiB. On the GPU only, without the lock.
   StepResult RunStep(Op& op, const StopWord& stop, uint64_t budget) {
-    return exec::RunStep(context_.gpu(), op, behind_, stop, budget);
+    return FindOp(op.kind)->step(context_.gpu(), op, {stop, budget, behind_});
   }
   // Takes the result in. Returns true when a kernel has finished.
   bool FinishStep(Op& op, StepResult result);

@@ -9,9 +9,12 @@
 #include <span>
 #include <string>
 
+#include "gpu/gpu.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 
 namespace vgpud::exec {
+
+struct Op;
 
 enum class PayloadRule : uint8_t { kNone, kOptional, kRequired };
 
@@ -59,6 +62,23 @@ struct OpRules {
   bool no_context = false;     // says nothing of whether the guest process has a context
 };
 
+// What a step may do.
+struct StepTerms {
+  const StopWord& stop;
+  uint64_t budget;                // warp instructions
+  std::span<Op* const> behind{};  // launches that may begin when the operation has ended (AsyncWork)
+};
+
+struct StepResult {
+  bool done = false;
+  bool stopped = false;  // its kernel has left, as the stop word said
+  bool fault = false;    // poisons the context
+  CuStatus status = CuStatus::kSuccess;
+  std::string text = {};
+  uint64_t warp_instructions = 0;
+  uint64_t short_of = 0;  // bytes of host memory without which it gets nowhere
+};
+
 class BufferOps;
 class DeviceOps;
 class MemoryOps;
@@ -94,6 +114,9 @@ struct OpRow {
   const char* name = nullptr;
   EntryVerdict (*handler)(const OpTopics&, RingEntry&) = nullptr;
   OpRules rules = {};
+  // Advances it by at most the budget or 64 KiB, of one that needs the GPU. On the GPU only, by one thread; nobody else
+  // uses the Gpu and the operation.
+  StepResult (*step)(Gpu&, Op&, const StepTerms&) = nullptr;
   // Before others make way for it; false: it waits. nullptr: it need not.
   bool (*ready)(const OpTopics&, const RingEntry&) = nullptr;
 };

@@ -63,6 +63,7 @@ inline constexpr OpRow kModuleRows[] = {
      "MODULE_LOAD",
      kModule<&ModuleOps::Load>,
      {.args = 3, .exclusive = true, .keeps = true},
+     nullptr,
      &Ask<&OpTopics::modules, &ModuleOps::MayLoad>},
     {VGPU_OP_MODULE_UNLOAD,
      "MODULE_UNLOAD",

@@ -7,6 +7,7 @@
 #include "gpu/exec/channel/stream_work.h"
 #include "gpu/exec/ops/module_ops.h"
 #include "gpu/exec/ops/runtime_ops.h"
+#include "gpu/exec/ops/steps.h"
 #include "gpu/exec/ops/vram_use.h"
 
 namespace vgpud::exec {
@@ -55,22 +56,29 @@ inline constexpr OpRow kQueueRows[] = {
       .payload = PayloadRule::kRequired,
       .payload_least = sizeof(vgpu_launch),
       .needs_gpu = true,
-      .keeps = true}},
+      .keeps = true},
+     &StepKernel},
     {VGPU_OP_COPY_IN,
      "COPY_IN",
      kQueue<&QueueOps::CopyIn>,
-     {.args = 1, .payload = PayloadRule::kOptional, .needs_gpu = true, .keeps = true}},
+     {.args = 1, .payload = PayloadRule::kOptional, .needs_gpu = true, .keeps = true},
+     &StepCopy},
     {VGPU_OP_COPY_OUT,
      "COPY_OUT",
      kQueue<&QueueOps::Plain>,
-     {.args = 1, .payload = PayloadRule::kOptional, .needs_gpu = true, .keeps = true}},
-    {VGPU_OP_COPY_DEV, "COPY_DEV", kQueue<&QueueOps::Plain>, {.args = 3, .needs_gpu = true, .keeps = true}},
-    {VGPU_OP_FILL, "FILL", kQueue<&QueueOps::Fill>, {.args = 4, .needs_gpu = true, .keeps = true}},
+     {.args = 1, .payload = PayloadRule::kOptional, .needs_gpu = true, .keeps = true},
+     &StepCopy},
+    {VGPU_OP_COPY_DEV, "COPY_DEV", kQueue<&QueueOps::Plain>, {.args = 3, .needs_gpu = true, .keeps = true}, &StepCopy},
+    {VGPU_OP_FILL, "FILL", kQueue<&QueueOps::Fill>, {.args = 4, .needs_gpu = true, .keeps = true}, &StepCopy},
     {VGPU_OP_EVENT_RECORD, "EVENT_RECORD", kQueue<&QueueOps::Event>, {.args = 2, .keeps = true}},
     {VGPU_OP_EVENT_WAIT, "EVENT_WAIT", kQueue<&QueueOps::Event>, {.args = 2, .keeps = true}},
     {VGPU_OP_GATE_WAIT, "GATE_WAIT", kQueue<&QueueOps::Gate>, {.args = 2, .keeps = true}},
     {VGPU_OP_WAIT_VALUE, "WAIT_VALUE", kQueue<&QueueOps::Value>, {.args = 4, .keeps = true}},
-    {VGPU_OP_WRITE_VALUE, "WRITE_VALUE", kQueue<&QueueOps::Value>, {.args = 3, .needs_gpu = true, .keeps = true}},
+    {VGPU_OP_WRITE_VALUE,
+     "WRITE_VALUE",
+     kQueue<&QueueOps::Value>,
+     {.args = 3, .needs_gpu = true, .keeps = true},
+     &StepWrite},
 };
 
 }  // namespace vgpud::exec

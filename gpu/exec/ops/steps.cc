@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "gpu/capability/async_work.h"
+#include "gpu/exec/channel/op.h"
 #include "gpu/exec/memory/heap.h"
 
 namespace vgpud::exec {
@@ -15,11 +16,9 @@ namespace {
 
 constexpr uint64_t kChunk = 64 * 1024;
 
-StepResult Failed(const GpuError& error) {
-  return {.done = true, .status = error.status, .text = error.text, .warp_instructions = 0};
-}
+StepResult Failed(const GpuError& error) { return {.done = true, .status = error.status, .text = error.text}; }
 
-StepResult Short(uint64_t bytes) { return {.text = {}, .warp_instructions = 0, .short_of = bytes}; }
+StepResult Short(uint64_t bytes) { return {.short_of = bytes}; }
 
 // What making a grid may need beside the one block that there was no room for.
 constexpr uint64_t kRoomForGrid = 256 << 10;
@@ -49,35 +48,6 @@ void LaunchBehind(Gpu& gpu, const Op& op, std::span<Op* const> behind, const Sto
       return;
     before = next->grid.get();
   }
-}
-
-StepResult RunGrid(Gpu& gpu, Op& op, std::span<Op* const> behind, const StopWord& stop, uint64_t budget) {
-  if (op.last_chance) gpu.DropCaches();
-  if (op.grid == nullptr) {
-    try {
-      auto grid = MakeGrid(gpu, op);
-      if (!grid) return Failed(grid.error());
-      op.grid = std::move(*grid);
-    } catch (const std::bad_alloc&) {
-      return Short(heap::Limit::missing() + kRoomForGrid);
-    }
-  }
-  if (!behind.empty()) LaunchBehind(gpu, op, behind, stop);
-  const uint64_t before = op.grid->warp_instructions();
-  auto progress = RunWith(*op.grid, stop, budget);
-  const uint64_t ran = op.grid->warp_instructions() - before;
-  if (!progress) {
-    StepResult result = Failed(progress.error());
-    result.fault = true;
-    result.warp_instructions = ran;
-    return result;
-  }
-  if (*progress == GpuGrid::Progress::kShort) return Short(op.grid->short_of());
-  op.grants = 0;
-  return {.done = *progress == GpuGrid::Progress::kDone,
-          .stopped = *progress == GpuGrid::Progress::kStopped,
-          .text = {},
-          .warp_instructions = ran};
 }
 
 struct Range {
@@ -126,13 +96,41 @@ GpuResult<void> CopyChunk(Gpu& gpu, Op& op, uint64_t bytes) {
 
 }  // namespace
 
-StepResult RunStep(Gpu& gpu, Op& op, std::span<Op* const> behind, const StopWord& stop, uint64_t budget) {
-  if (op.kind == VGPU_OP_LAUNCH) return RunGrid(gpu, op, behind, stop, budget);
-  if (op.kind == VGPU_OP_WRITE_VALUE) {
-    const auto written = gpu.WriteWord(GpuVa{op.args[0]}, WordBytes(op), op.args[1]);
-    if (!written) return Failed(written.error());
-    return {.done = true, .text = {}};
+StepResult StepKernel(Gpu& gpu, Op& op, const StepTerms& terms) {
+  if (op.last_chance) gpu.DropCaches();
+  if (op.grid == nullptr) {
+    try {
+      auto grid = MakeGrid(gpu, op);
+      if (!grid) return Failed(grid.error());
+      op.grid = std::move(*grid);
+    } catch (const std::bad_alloc&) {
+      return Short(heap::Limit::missing() + kRoomForGrid);
+    }
   }
+  if (!terms.behind.empty()) LaunchBehind(gpu, op, terms.behind, terms.stop);
+  const uint64_t before = op.grid->warp_instructions();
+  auto progress = RunWith(*op.grid, terms.stop, terms.budget);
+  const uint64_t ran = op.grid->warp_instructions() - before;
+  if (!progress) {
+    StepResult result = Failed(progress.error());
+    result.fault = true;
+    result.warp_instructions = ran;
+    return result;
+  }
+  if (*progress == GpuGrid::Progress::kShort) return Short(op.grid->short_of());
+  op.grants = 0;
+  return {.done = *progress == GpuGrid::Progress::kDone,
+          .stopped = *progress == GpuGrid::Progress::kStopped,
+          .warp_instructions = ran};
+}
+
+StepResult StepWrite(Gpu& gpu, Op& op, const StepTerms&) {
+  const auto written = gpu.WriteWord(GpuVa{op.args[0]}, WordBytes(op), op.args[1]);
+  if (!written) return Failed(written.error());
+  return {.done = true};
+}
+
+StepResult StepCopy(Gpu& gpu, Op& op, const StepTerms&) {
   if (op.area_lost)
     return Failed({CuStatus::kInvalidValue, fmt::format("buffer {} was removed while a copy was queued", op.area)});
   const uint64_t total = TotalBytes(op);
@@ -148,7 +146,7 @@ StepResult RunStep(Gpu& gpu, Op& op, std::span<Op* const> behind, const StopWord
     if (!copied) return Failed(copied.error());
   }
   op.done_bytes += bytes;
-  return {.done = op.done_bytes == total, .text = {}, .warp_instructions = 0};
+  return {.done = op.done_bytes == total};
 }
 
 }  // namespace vgpud::exec
