@@ -291,11 +291,12 @@ def _falls_silent(bed, end):
         program.passes(60 * bed.patience)
         print(f"    # it ended {time.monotonic() - began:.1f} s after its VF", flush=True)
     bed.shell("for i in $(seq 300); do grep -qx dead /sys/class/vgpu/vgpu0/state && exit 0; sleep 0.1; done; exit 1")
-    _replace_vf(bed)
+    replace_vf(bed)
     harness.check(_parked(bed) == 0, f"the next VF says that nothing uses memory: {_parked(bed)}")
 
 
-def _replace_vf(bed):
+def replace_vf(bed):
+    """The VF is unplugged, and another one plugged in there."""
     life_cycle.take_out(bed)
     if "vf0" in bed.vgpud.names():
         bed.vgpud.destroy("vf0")
@@ -329,7 +330,7 @@ def dead_host(bed):
     bed.shell(f"echo 1 > /sys/bus/pci/devices/{address}/remove", timeout=60)
     harness.check(_parked(bed) >= 8 << 20, f"nobody has said that its executors are gone: {_parked(bed)}")
     harness.check("rmmod" in bed.shell("rmmod vgpu 2>&1", check=False), "the module stays for as long")
-    _replace_vf(bed)
+    replace_vf(bed)
     harness.check(_parked(bed) == 0, f"the next VF has said it: {_parked(bed)}")
     life_cycle.unload(bed)
     after = _available(bed)

@@ -16,8 +16,10 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent / "vm"), str(HERE.parents[1] / "tools" / "lib")]
+import bad_hosts  # noqa: E402
 import bed as beds  # noqa: E402
 import harness  # noqa: E402
+import life_cycle  # noqa: E402
 from vgpuguest import paths, process  # noqa: E402
 
 # A call that is made to fail may say so; an oops or a warning may not.
@@ -137,13 +139,15 @@ def ends_well(bed):
 
 
 def dying_host(bed, options):
-    """The host dies under load, then root removes the device."""
+    """The host dies under load, then root removes the device, and puts another one in its place."""
     address = bed.pci_address()
     program = bed.program("fuzz", "--seconds", "15", "--seed", str(options.seed), uid=0)
     time.sleep(5)
     os.kill(harness.children_of(bed.vgpud.process.pid, "vgpud-vf")[0], signal.SIGKILL)
     program.wait(180 * bed.patience)
-    bed.shell(f"echo 1 > /sys/bus/pci/devices/{address}/remove; rmmod vgpu", timeout=120)
+    bed.shell(f"echo 1 > /sys/bus/pci/devices/{address}/remove", timeout=120)
+    bad_hosts.replace_vf(bed)
+    life_cycle.unload(bed)
     look(bed)
     leaks(bed)
 
