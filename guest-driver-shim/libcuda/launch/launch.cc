@@ -245,7 +245,9 @@ CUresult KernelWork(const Current& current, const CUDA_KERNEL_NODE_PARAMS_v2_st&
     return FindKernel(function) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
   if (const CUresult error = Make(current, function, shape, told.kernelParams, told.extra, &made, &payload))
     return error;
-  *out = AsNode(current, std::move(made), std::move(payload), told, std::move(attributes));
+  NodeWork work = AsNode(current, std::move(made), std::move(payload), told, std::move(attributes));
+  out->submit = std::move(work.submit);  // its epoch is the caller's
+  out->params = std::move(work.params);
   return CUDA_SUCCESS;
 }
 
