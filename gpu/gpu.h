@@ -205,6 +205,9 @@ class Gpu {
   virtual DeviceInfo Info() const = 0;
 
   // --- memory; addresses are what kernels use ---
+  // Its addresses are those of one part of VGPU_BUFFER_PARTS from now on, as other GPUs of a process have others.
+  // Before there is anything in memory. False: it is too late, or this GPU's addresses are not ours to choose.
+  virtual bool UseVramPart(uint32_t) { return false; }
   // Bytes of VRAM that Alloc(bytes) will take (its rounding).
   virtual uint64_t AllocationBytes(uint64_t bytes) const = 0;
   virtual GpuResult<GpuVa> Alloc(uint64_t bytes) = 0;

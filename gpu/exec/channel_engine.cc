@@ -53,6 +53,7 @@ ChannelEngine::ChannelEngine(ChannelMemory memory, uint64_t vram_quota, Callback
 void ChannelEngine::MakeGpu() {
   gpu_.reset();
   gpu_ = callbacks_.make_gpu();
+  if (vram_part_ != 0) CHECK(gpu_->UseVramPart(vram_part_));
   gpu_->AdmitVram([this](uint64_t bytes) { return AdmitJobVram(bytes); });
 }
 

@@ -266,6 +266,7 @@ class ChannelEngine {
   std::vector<Op*> behind_;  // of the step
   std::unordered_map<uint32_t, Buffer> buffers_;
   uint32_t buffer_part_ = 0;
+  uint32_t vram_part_ = 0;
   size_t streams_with_room_ = 0;
   uint64_t room_refused_ = UINT64_MAX;  // so much was not to be had (engine_room.cc)
   std::deque<Sync> syncs_;

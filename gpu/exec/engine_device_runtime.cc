@@ -30,6 +30,12 @@ ChannelEngine::Verdict ChannelEngine::DoLimitSet(Entry& entry) {
     buffer_part_ = MustFit<uint32_t>(value);
     return Reply(entry);
   }
+  if (limit == VGPU_LIMIT_VRAM_PART && value < VGPU_BUFFER_PARTS) {
+    if (has_context_ || !gpu_->UseVramPart(MustFit<uint32_t>(value)))
+      return Reject(entry, CuStatus::kNotSupported, fmt::format("LIMIT_SET: device memory can't be in part {}", value));
+    vram_part_ = MustFit<uint32_t>(value);
+    return Reply(entry);
+  }
   if (limit != VGPU_LIMIT_MALLOC_HEAP)
     return Reject(entry, CuStatus::kInvalidValue, fmt::format("LIMIT_SET: no limit {}", limit));
   if (value > vram_.quota())

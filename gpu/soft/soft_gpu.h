@@ -29,6 +29,7 @@ class SoftGpu final : public Gpu {
 
   DeviceInfo Info() const override;
   uint64_t AllocationBytes(uint64_t bytes) const override { return Arena::Rounded(bytes); }
+  bool UseVramPart(uint32_t part) override { return device_.arena.UsePart(part); }
   GpuResult<GpuVa> Alloc(uint64_t bytes) override { return device_.arena.Alloc(bytes, false); }
   GpuResult<uint64_t> Free(GpuVa address) override;
   GpuResult<void> CopyIn(GpuVa to, std::span<const std::byte> from) override;
