@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel launches: their shapes are checked, their parameters gathered, their attributes looked at.
+#include "guest-driver-shim/libcuda/launch/launch.h"
+
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -8,12 +10,11 @@
 #include <vector>
 
 #include "guest-driver-shim/libcuda/channel/trace.h"
-#include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/driver/stream_table.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
-#include "guest-driver-shim/libcuda/launch/configured.h"
-#include "guest-driver-shim/libcuda/launch/node_work.h"
 #include "guest-driver-shim/libcuda/launch/parameters.h"
 #include "guest-driver-shim/libcuda/launch/submit.h"
+#include "guest-driver-shim/libcuda/module/module.h"
 
 namespace {
 
