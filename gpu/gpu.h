@@ -177,6 +177,7 @@ class ModuleMemory;
 class SavedContext;
 class SpillRoom;
 class TensorMapMaker;
+class VramPart;
 class TripsMidKernel;
 
 // What a GPU may do beside the contract below: a pointer for each capability (gpu/capability/), nullptr where it has
@@ -192,6 +193,7 @@ struct GpuCapabilities {
   SavedContext* saved_context = nullptr;
   SpillRoom* spill_room = nullptr;
   TensorMapMaker* tensor_maps = nullptr;
+  VramPart* vram_part = nullptr;
   TripsMidKernel* mid_kernel_trips = nullptr;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "gpu/soft/code/inst.h"
 #include "gpu/soft/memory/pinned_blocks.h"
 #include "gpu/soft/run/grid.h"
 #include "gpu/soft/run/grid_family.h"
@@ -44,6 +45,8 @@ bool SoftGpu::Fresh() const {
 
 GpuResult<void> SoftGpu::Save(const StateSink& sink, std::span<GpuModule* const> modules,
                               std::span<GpuGrid* const> grids) {
+  if (device_.arena.vram_va() != kVramVa)
+    return GpuFail(CuStatus::kNotSupported, "a context whose device memory is not in the first part can't be saved");
   if (!NamesAll(modules, modules_))
     return GpuFail(CuStatus::kInvalidValue,
                    fmt::format("{} modules are named to be saved, {} are loaded or one is not named", modules.size(),

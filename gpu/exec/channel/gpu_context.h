@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/check.h"
+#include "gpu/capability/vram_part.h"
 #include "gpu/gpu.h"
 
 namespace vgpud::exec {
@@ -23,6 +25,15 @@ class GpuContext {
   void Renew() {
     gpu_.reset();
     gpu_ = make_();
+    if (part_ != 0) CHECK(can().vram_part->UseVramPart(part_));
+  }
+
+  // Device memory has addresses of that part, also after Renew. False: its addresses stay as they are.
+  bool UseVramPart(uint32_t part) {
+    VramPart* const parts = can().vram_part;
+    if (used_ || parts == nullptr || !parts->UseVramPart(part)) return false;
+    part_ = part;
+    return true;
   }
 
   // The guest process uses it, or not any more.
@@ -38,6 +49,7 @@ class GpuContext {
   std::unique_ptr<Gpu> gpu_;
   bool used_ = false;
   std::optional<bool> change_;
+  uint32_t part_ = 0;  // UseVramPart
 };
 
 }  // namespace vgpud::exec

@@ -34,6 +34,11 @@ EntryVerdict RuntimeOps::SetLimit(RingEntry& entry) {
     buffers_.SetPart(MustFit<uint32_t>(value));
     return channel_.Reply(entry);
   }
+  if (limit == VGPU_LIMIT_VRAM_PART && value < VGPU_BUFFER_PARTS) {
+    if (context_.UseVramPart(MustFit<uint32_t>(value))) return channel_.Reply(entry);
+    return channel_.Reject(entry, CuStatus::kNotSupported,
+                           fmt::format("LIMIT_SET: device memory can't be in part {}", value));
+  }
   if (limit != VGPU_LIMIT_MALLOC_HEAP)
     return channel_.Reject(entry, CuStatus::kInvalidValue, fmt::format("LIMIT_SET: no limit {}", limit));
   if (value > vram_.share().quota())

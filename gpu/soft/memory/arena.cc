@@ -19,24 +19,42 @@ constexpr uint64_t kPage = uint64_t{1} << kPageShift;
 
 uint64_t Arena::first_va() { return kArenaVa; }
 uint64_t Arena::reach_bytes() const { return kMappedVa + kMappedBytes - kArenaVa; }
-uint8_t* Arena::vram_pages() const { return page_map() + ReachSpace::kBytes / kPage; }
+uint64_t Arena::vram_va() const { return kVramVa + shift_; }
+uint8_t* Arena::vram_pages() const { return page_map() + (ReachSpace::kBytes + shift_) / kPage; }
 
-Arena::Arena(uint64_t bytes, const ReachSpace& reach) : bytes_(CheckedSize(bytes).AlignedUp(kPage).saturated()) {
+Arena::Arena(uint64_t bytes, const ReachSpace& reach)
+    : reach_(reach), bytes_(CheckedSize(bytes).AlignedUp(kPage).saturated()) {
   if (bytes_ == 0) bytes_ = kPage;
-  auto memory =
-      reach.device_memory == nullptr ? GuardedMemory::Make(bytes_) : GuardedMemory::MakeAt(reach.device_memory, bytes_);
-  CHECK(memory);
-  memory_ = std::move(*memory);
   // Mostly of shared memory that is not there: only what is used takes memory.
   CHECK(bytes_ <= kMappedVa - kVramVa);
   auto pages = Mapping::Anonymous(reach_bytes() / kPage);
   CHECK(pages);
   page_mapped_ = std::move(*pages);
+  CHECK(Place(0));
   shared_.emplace(reach);
-  mappable_.emplace(reach.device_memory == nullptr ? nullptr : memory_.data() + (kMappedVa - kVramVa), kMappedBytes,
-                    page_map() + (kMappedVa - kArenaVa) / kPage);
   free_[0] = bytes_;
   page_users_.resize(bytes_ / kPage);
+}
+
+// Memory at that distance from the first address that device memory may have. False: nothing has changed.
+bool Arena::Place(uint64_t shift) {
+  std::byte* const first = reach_.device_memory;
+  auto memory = first == nullptr ? GuardedMemory::Make(bytes_) : GuardedMemory::MakeAt(first + shift, bytes_);
+  if (!memory) return false;
+  memory_ = std::move(*memory);
+  shift_ = shift;
+  mappable_.emplace(first == nullptr ? nullptr : first + (kMappedVa - kVramVa), kMappedBytes,
+                    page_map() + (kMappedVa - kArenaVa) / kPage);
+  return true;
+}
+
+bool Arena::UsePart(uint32_t part) {
+  constexpr uint64_t kPartBytes = (kMappedVa - kVramVa) / VGPU_BUFFER_PARTS;
+  const uint64_t shift = part * kPartBytes;
+  if (shift == shift_) return true;
+  // The guard behind it stays within its part, too.
+  const bool fits = part < VGPU_BUFFER_PARTS && bytes_ <= kPartBytes - ReachSpace::kGuard;
+  return fits && free_.size() == 1 && free_.begin()->second == bytes_ && Place(shift);
 }
 
 void Arena::MapPages(uint64_t offset, uint64_t bytes, int delta) {
@@ -116,11 +134,11 @@ GpuResult<GpuVa> Arena::Alloc(uint64_t bytes, bool pinned) {
     used_[*offset] = {need, bytes, pinned};
   }
   MapPages(*offset, need, 1);
-  return GpuVa{kVramVa + *offset};
+  return GpuVa{vram_va() + *offset};
 }
 
 std::optional<uint64_t> Arena::Free(GpuVa address, bool pinned) {
-  const uint64_t offset = Raw(address) - kVramVa;
+  const uint64_t offset = Raw(address) - vram_va();
   uint64_t bytes = 0;
   {
     MutexLock lock(mutex_);
@@ -177,7 +195,7 @@ bool Arena::Contains(GpuVa address, uint64_t bytes) const {
   const uint64_t reached = Raw(address) - kArenaVa;
   if (reached < ReachSpace::kBytes) return shared_->Contains(reached, bytes);
   if (Raw(address) >= kMappedVa) return mappable_->Contains(Raw(address) - kMappedVa, bytes);
-  const uint64_t offset = Raw(address) - kVramVa;
+  const uint64_t offset = Raw(address) - vram_va();
   if (offset >= bytes_) return false;
   MutexLock lock(mutex_);
   auto it = used_.upper_bound(offset);
@@ -197,11 +215,12 @@ std::optional<Arena::Allocation> Arena::LastUpTo(GpuVa address) const {
     if (const auto piece = mappable_->LastUpTo(Raw(address) - kMappedVa))
       return Allocation{GpuVa{kMappedVa + piece->at}, piece->bytes};
   }
+  if (Raw(address) < vram_va()) return std::nullopt;
   MutexLock lock(mutex_);
-  const auto after = used_.upper_bound(Raw(address) - kVramVa);
+  const auto after = used_.upper_bound(Raw(address) - vram_va());
   if (after == used_.begin()) return std::nullopt;
   const auto& [offset, block] = *std::prev(after);
-  return Allocation{GpuVa{kVramVa + offset}, block.asked};
+  return Allocation{GpuVa{vram_va() + offset}, block.asked};
 }
 
 }  // namespace vgpud::soft

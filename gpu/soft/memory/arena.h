@@ -31,6 +31,9 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
+  // VramPart::UseVramPart: moves all of it, while nothing has been allocated.
+  bool UsePart(uint32_t part);
+
   static constexpr uint64_t kGranule = 512;
   // What Alloc(bytes) takes.
   static uint64_t Rounded(uint64_t bytes) { return (bytes + kGranule - 1) / kGranule * kGranule; }
@@ -66,9 +69,11 @@ class Arena {
   std::byte* Host(GpuVa address) { return reach_begin() + (Raw(address) - first_va()); }
   std::byte* memory() const { return memory_.data(); }
   uint64_t bytes() const { return bytes_; }
+  // The address of its first byte.
+  uint64_t vram_va() const;
   // As kernels reach it: all addresses from first_va() on, where only what pages() says is there.
   static uint64_t first_va();
-  std::byte* reach_begin() const { return memory() - ReachSpace::kBytes; }
+  std::byte* reach_begin() const { return memory() - shift_ - ReachSpace::kBytes; }
   uint64_t reach_bytes() const;
   const uint8_t* pages() const { return page_mapped_.At<uint8_t>(0); }
 
@@ -95,11 +100,14 @@ class Arena {
   std::optional<MappableMemory::Pieces> TakePages(uint64_t bytes);
   void TakeOf(std::map<uint64_t, uint64_t>::iterator range, uint64_t offset, uint64_t bytes);
   void PutFree(uint64_t offset, uint64_t bytes);
+  bool Place(uint64_t shift);
   uint8_t* page_map() const { return page_mapped_.At<uint8_t>(0); }
   uint8_t* vram_pages() const;
 
+  const ReachSpace reach_;
   GuardedMemory memory_;
   uint64_t bytes_ = 0;
+  uint64_t shift_ = 0;  // from the first address that device memory may have
   mutable Mutex mutex_{lock_rank::kArena};
   std::map<uint64_t, Block> used_ GUARDED_BY(mutex_);  // by offset
   std::map<uint64_t, uint64_t> free_;

@@ -62,7 +62,7 @@ std::map<uint64_t, uint64_t> Arena::Pinned() const {
   std::map<uint64_t, uint64_t> pinned;
   MutexLock lock(mutex_);
   for (const auto& [offset, block] : used_)
-    if (block.pinned) pinned[kVramVa + offset] = block.asked;
+    if (block.pinned) pinned[vram_va() + offset] = block.asked;
   return pinned;
 }
 

@@ -80,7 +80,7 @@ GpuResult<void> CheckSampling(const TextureDesc& d, bool as_float) {
 }
 
 bool InArena(const Arena& arena, GpuVa address, uint64_t bytes) {
-  const uint64_t offset = Raw(address) - kVramVa;
+  const uint64_t offset = Raw(address) - arena.vram_va();
   return offset < arena.bytes() && Inside(offset, bytes, arena.bytes());
 }
 

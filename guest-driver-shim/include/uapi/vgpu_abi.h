@@ -377,6 +377,9 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
 /* 0 .. VGPU_BUFFER_PARTS-1: in which part of the addresses of buffers those that are added from now on begin. The
  * devices of one process each use another, so that a process can have all buffers at the addresses of kernels. */
 #define VGPU_LIMIT_BUFFER_PART 3u
+/* The same of the addresses of device memory, before there is any: no two devices of a process have the same then. Not
+ * that of MEM_MAP, whose addresses the guest chooses. CUDA_ERROR_NOT_SUPPORTED: the GPU's driver chooses addresses. */
+#define VGPU_LIMIT_VRAM_PART 4u
 #define VGPU_BUFFER_PARTS 16u
 
 #define VGPU_WAIT_GEQ 0u /* word - value, signed, is not negative */

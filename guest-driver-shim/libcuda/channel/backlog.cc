@@ -15,7 +15,7 @@ constexpr uint64_t kMostKept = 64 << 10;
 // Idle streams that are remembered, so that programs with few of them make no new entries all the time.
 constexpr size_t kRemembered = 64;
 // Of others than one's own: so many units are worth an operation that asks for their end.
-constexpr uint64_t kWorthAsking = 8;
+constexpr uint64_t kWorthAsking = 32;
 
 bool WaitsForElse(uint32_t op) {
   return op == VGPU_OP_EVENT_WAIT || op == VGPU_OP_GATE_WAIT || op == VGPU_OP_WAIT_VALUE;

@@ -17,11 +17,11 @@ namespace vgpud::cuda {
 class Backlog {
  public:
   // Of the 4096 operations and 16 MiB of their own that an executor keeps for a channel, in units.
-  static constexpr uint64_t kMost = 3328;  // for posts to all streams together; the rest is for calls
-  // A stream has at most kTimesFree times what is free of kShared: alone 1920, the second that waits 480, ... When that
+  static constexpr uint64_t kMost = 3840;  // for posts to all streams together; the rest is for calls
+  // A stream has at most kTimesFree times what is free of kShared: alone 3072, the second that waits 341, ... When that
   // is gone it has one part of kParts of what is free in all, and one operation as long as there is room at all.
-  static constexpr uint64_t kShared = 2560;
-  static constexpr uint64_t kTimesFree = 3;
+  static constexpr uint64_t kShared = 3456;
+  static constexpr uint64_t kTimesFree = 8;
   static constexpr uint64_t kParts = 16;
   // So much of a stream is submitted before one asks for its completion.
   static constexpr uint64_t kGrain = 128;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "guest-driver-shim/libcuda/channel/image.h"
-#include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/driver/managed_blocks.h"
 #include "guest-driver-shim/libcuda/driver/mapped_memory.h"
 #include "guest-driver-shim/libcuda/driver/shared_memory.h"
 

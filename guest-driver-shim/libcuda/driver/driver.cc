@@ -148,6 +148,19 @@ bool CanPinPages(Transport& transport) {
          transport.FreeBuffer(buffer) == 0;
 }
 
+// So does device memory, where its addresses are the host's to choose.
+CUresult UseOwnAddresses(Device* device) {
+  Command command;
+  command.op = VGPU_OP_LIMIT_SET;
+  command.args[0] = VGPU_LIMIT_VRAM_PART;
+  command.args[1] = static_cast<uint64_t>(device->ordinal) % VGPU_BUFFER_PARTS;
+  if (device->ordinal == 0) return CUDA_SUCCESS;
+  const CUresult status = device->channel->Call(command).status;
+  device->has_own_addresses = status == CUDA_SUCCESS && device->ordinal < static_cast<int>(VGPU_BUFFER_PARTS);
+  // A host that does not know the limit says that its value is wrong.
+  return status == CUDA_ERROR_NOT_SUPPORTED || status == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : status;
+}
+
 // Buffers of several devices must have different addresses.
 CUresult BeginSharing(Device* device) {
   const Transport& transport = device->channel->transport();
@@ -184,6 +197,8 @@ int Device::attribute(int index) const {
     case CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED:
       if (!shares_memory && !imports_memory) return 0;
       return info.attribute[VGPU_ATTRIBUTE_MANAGED_IN_TURNS] == 0 ? 1 : info.attribute[index];
+    case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
+      return has_own_addresses ? info.attribute[index] : 0;
     case CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED:
       return makes_tensor_maps() ? 1 : info.attribute[index];
     case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED:
@@ -291,6 +306,7 @@ CUresult Driver::Open(Device* device) {
     return done.status;
   }
   device->name.assign(device->info.name, strnlen(device->info.name, sizeof device->info.name));
+  if (const CUresult error = UseOwnAddresses(device)) return error;
   if (const CUresult error = BeginSharing(device)) return error;
   device->events = std::make_unique<EventSlots>(device->channel.get(), &device->epoch);
   return CUDA_SUCCESS;

@@ -40,8 +40,9 @@ struct Device {
   std::string name;
   // Tensor maps are what the GPU's own driver makes of them: by the host (VGPU_OP_TENSOR_MAP).
   bool makes_tensor_maps() const { return info.attribute[VGPU_ATTRIBUTE_TENSOR_MAPS_BY_HOST] == 1; }
-  bool shares_memory = false;   // kernels reach host memory while they run (shared_memory.h)
-  bool imports_memory = false;  // they reach files of this process, which can't have the above (imported_memory.h)
+  bool has_own_addresses = true;  // no other device of the process has memory where this one has some
+  bool shares_memory = false;     // kernels reach host memory while they run (shared_memory.h)
+  bool imports_memory = false;    // they reach files of this process, which can't have the above (imported_memory.h)
   std::shared_ptr<Context> primary;
   CUcontext primary_handle = nullptr;
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/driver/stream_table.h"
 #include "guest-driver-shim/libcuda/graph/capture_sequence.h"
 
 namespace vgpud::cuda {

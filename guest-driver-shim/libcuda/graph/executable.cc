@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/driver/stream_table.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 #include "guest-driver-shim/libcuda/graph/conditional.h"
 #include "guest-driver-shim/libcuda/graph/lanes.h"

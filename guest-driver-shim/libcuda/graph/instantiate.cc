@@ -2,7 +2,7 @@
 // Executable graphs are made of graphs as they are at that moment.
 #include <utility>
 
-#include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/driver/stream_table.h"
 #include "guest-driver-shim/libcuda/graph/executable.h"
 
 namespace vgpud::cuda {

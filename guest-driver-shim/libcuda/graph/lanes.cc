@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/driver/stream_table.h"
 #include "guest-driver-shim/libcuda/graph/body.h"
 
 namespace vgpud::cuda {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a conditional node does: a host function that reads the condition when the node's turn comes, and launches
 // graphs in a stream of the node's own, while the stream of the launch waits for the function to return.
+#include "guest-driver-shim/libcuda/launch/conditional_node.h"
+
 #include <optional>
 #include <utility>
 
 #include "guest-driver-shim/libcuda/graph/conditional.h"
 #include "guest-driver-shim/libcuda/graph/lanes.h"
 #include "guest-driver-shim/libcuda/launch/host_function.h"
-#include "guest-driver-shim/libcuda/launch/node_work.h"
 #include "guest-driver-shim/libcuda/launch/submit.h"
 
 namespace vgpud::cuda {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "guest-driver-shim/libcuda/channel/own_thread.h"
-#include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/driver/stream_table.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 
 namespace vgpud::cuda {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel launches: their shapes are checked, their parameters gathered, their attributes looked at.
+#include "guest-driver-shim/libcuda/launch/launch.h"
+
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -8,12 +10,11 @@
 #include <vector>
 
 #include "guest-driver-shim/libcuda/channel/trace.h"
-#include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/driver/stream_table.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
-#include "guest-driver-shim/libcuda/launch/configured.h"
-#include "guest-driver-shim/libcuda/launch/node_work.h"
 #include "guest-driver-shim/libcuda/launch/parameters.h"
 #include "guest-driver-shim/libcuda/launch/submit.h"
+#include "guest-driver-shim/libcuda/module/module.h"
 
 namespace {
 
@@ -245,7 +246,9 @@ CUresult KernelWork(const Current& current, const CUDA_KERNEL_NODE_PARAMS_v2_st&
     return FindKernel(function) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
   if (const CUresult error = Make(current, function, shape, told.kernelParams, told.extra, &made, &payload))
     return error;
-  *out = AsNode(current, std::move(made), std::move(payload), told, std::move(attributes));
+  NodeWork work = AsNode(current, std::move(made), std::move(payload), told, std::move(attributes));
+  out->submit = std::move(work.submit);  // its epoch is the caller's
+  out->params = std::move(work.params);
   return CUDA_SUCCESS;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-driver-shim/libcuda/launch/submit.h"
 
-#include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/driver/managed_blocks.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 
 namespace vgpud::cuda {

@@ -3,7 +3,7 @@
 // exchanged.
 #pragma once
 
-#include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/driver/stream_table.h"
 #include "guest-driver-shim/libcuda/graph/graph.h"
 
 namespace vgpud::cuda {

@@ -113,7 +113,7 @@ TEST_F(BacklogTest, KnowsWhetherAnythingIsHeld) {
 
 TEST_F(BacklogTest, OthersWithLittleAreNotAsked) {
   Add(16);
-  for (int i = 0; i < 10; ++i) Add(17);
+  for (int i = 0; i < 40; ++i) Add(17);
   Add(18);
   auto silent = backlog_.Silent(18);
   std::sort(silent.begin(), silent.end());

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "guest-driver-shim/libcuda/api/pool.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/mapped_memory.h"
-#include "guest-driver-shim/libcuda/pool.h"
 
 namespace vgpud::cuda {
 namespace {

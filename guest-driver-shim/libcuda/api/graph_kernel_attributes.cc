@@ -2,8 +2,8 @@
 // Launch attributes of kernel nodes. Those that change the launch itself are checked like a launch's.
 #include <cstring>
 
+#include "guest-driver-shim/libcuda/launch/launch.h"
 #include "guest-driver-shim/libcuda/launch/launch_attributes.h"
-#include "guest-driver-shim/libcuda/launch/node_work.h"
 
 namespace {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory sets. The forms without a stream do not hold up the host either, as CUDA documents for device memory; for
 // memory that the host has, too, they do.
-#include "guest-driver-shim/libcuda/copy.h"
+#include "guest-driver-shim/libcuda/api/copy.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/shared_memory.h"
-#include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/driver/stream_table.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 #include "guest-driver-shim/libcuda/launch/submit.h"
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuGetProcAddress: looks names up in the table of proc_table.h.
-#include "guest-driver-shim/libcuda/proc_table.h"
-
 #include <algorithm>
 #include <cstring>
 
 #include "guest-driver-shim/libcuda/driver/driver.h"
+#include "guest-driver-shim/libcuda/proc_table.h"
 
 namespace vgpud::cuda {
 namespace {

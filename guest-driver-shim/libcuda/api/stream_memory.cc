@@ -3,7 +3,7 @@
 // word may be its own doing.
 #include <vector>
 
-#include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/driver/stream_table.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/driver/managed_blocks.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/driver/stream_table.h"
 
 namespace vgpud::cuda {
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <tuple>
 
-#include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/driver/stream_table.h"
 #include "guest-driver-shim/libcuda/module/module.h"
 
 namespace {

@@ -5,15 +5,15 @@
 #include <cstring>
 #include <utility>
 
+#include "guest-driver-shim/libcuda/api/pool.h"
 #include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
 #include "guest-driver-shim/libcuda/driver/imported_memory.h"
-#include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/driver/managed_blocks.h"
 #include "guest-driver-shim/libcuda/driver/mapped_memory.h"
 #include "guest-driver-shim/libcuda/driver/registered_memory.h"
 #include "guest-driver-shim/libcuda/driver/shared_memory.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
-#include "guest-driver-shim/libcuda/pool.h"
 
 namespace vgpud::cuda {
 namespace {

@@ -3,10 +3,10 @@
 // few as the layouts on both sides allow.
 #include <algorithm>
 
-#include "guest-driver-shim/libcuda/array.h"
-#include "guest-driver-shim/libcuda/copy.h"
+#include "guest-driver-shim/libcuda/api/array.h"
+#include "guest-driver-shim/libcuda/api/copy.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
-#include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/driver/managed_blocks.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 
 namespace vgpud::cuda {

@@ -6,10 +6,10 @@
 #include <iterator>
 #include <optional>
 
+#include "guest-driver-shim/libcuda/api/pool.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
-#include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/driver/managed_blocks.h"
 #include "guest-driver-shim/libcuda/driver/mapped_memory.h"
-#include "guest-driver-shim/libcuda/pool.h"
 
 namespace vgpud::cuda {
 namespace {

@@ -2,7 +2,7 @@
 // The calls for nodes of one type each: their parameters as CUgraphNodeParams.
 #include <cstring>
 
-#include "guest-driver-shim/libcuda/graph_nodes.h"
+#include "guest-driver-shim/libcuda/api/graph_nodes.h"
 
 namespace {
 

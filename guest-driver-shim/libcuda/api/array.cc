@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-driver-shim/libcuda/array.h"
+#include "guest-driver-shim/libcuda/api/array.h"
 
 #include <algorithm>
 

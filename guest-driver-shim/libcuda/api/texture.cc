@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "guest-driver-shim/libcuda/array.h"
+#include "guest-driver-shim/libcuda/api/array.h"
 
 namespace vgpud::cuda {
 namespace {

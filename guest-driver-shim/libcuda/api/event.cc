@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-driver-shim/libcuda/event.h"
+#include "guest-driver-shim/libcuda/api/event.h"
 
 #include <map>
 #include <utility>
 
-#include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/driver/managed_blocks.h"
 #include "guest-driver-shim/libcuda/driver/marker.h"
-#include "guest-driver-shim/libcuda/driver/streams.h"
+#include "guest-driver-shim/libcuda/driver/stream_table.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 #include "guest-driver-shim/libcuda/launch/host_function.h"
 #include "guest-driver-shim/libcuda/launch/submit.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies. Pinned host memory is shared with the executor; anything else travels through the payload area in pieces.
-#include "guest-driver-shim/libcuda/copy.h"
+#include "guest-driver-shim/libcuda/api/copy.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "guest-driver-shim/libcuda/driver/allocations.h"
-#include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/driver/managed_blocks.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 #include "guest-driver-shim/libcuda/launch/host_function.h"
 

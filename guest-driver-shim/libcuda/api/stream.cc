@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "guest-driver-shim/libcuda/driver/managed.h"
-#include "guest-driver-shim/libcuda/event.h"
+#include "guest-driver-shim/libcuda/api/event.h"
+#include "guest-driver-shim/libcuda/api/pool.h"
+#include "guest-driver-shim/libcuda/driver/managed_blocks.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 #include "guest-driver-shim/libcuda/launch/submit.h"
-#include "guest-driver-shim/libcuda/pool.h"
 
 namespace vgpud::cuda {
 namespace {

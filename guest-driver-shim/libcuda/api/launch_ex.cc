@@ -3,8 +3,8 @@
 #include <cstring>
 #include <vector>
 
-#include "guest-driver-shim/libcuda/event.h"
-#include "guest-driver-shim/libcuda/launch/configured.h"
+#include "guest-driver-shim/libcuda/api/event.h"
+#include "guest-driver-shim/libcuda/launch/launch.h"
 
 namespace {
 

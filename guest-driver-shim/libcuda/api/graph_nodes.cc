@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a node of each type does, made of its parameters.
-#include "guest-driver-shim/libcuda/graph_nodes.h"
+#include "guest-driver-shim/libcuda/api/graph_nodes.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "guest-driver-shim/libcuda/copy.h"
-#include "guest-driver-shim/libcuda/event.h"
+#include "guest-driver-shim/libcuda/api/copy.h"
+#include "guest-driver-shim/libcuda/api/event.h"
 #include "guest-driver-shim/libcuda/graph/graph_parts.h"
+#include "guest-driver-shim/libcuda/launch/conditional_node.h"
 #include "guest-driver-shim/libcuda/launch/host_function.h"
-#include "guest-driver-shim/libcuda/launch/node_work.h"
+#include "guest-driver-shim/libcuda/launch/launch.h"
 
 namespace vgpud::cuda {
 namespace {

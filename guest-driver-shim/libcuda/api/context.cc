@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts: the primary one of each device, thin further ones that share its channel, and each thread's stack.
-#include "guest-driver-shim/libcuda/array.h"
+#include "guest-driver-shim/libcuda/api/array.h"
+#include "guest-driver-shim/libcuda/api/event.h"
+#include "guest-driver-shim/libcuda/api/pool.h"
 #include "guest-driver-shim/libcuda/driver/allocations.h"
-#include "guest-driver-shim/libcuda/driver/managed.h"
+#include "guest-driver-shim/libcuda/driver/managed_blocks.h"
 #include "guest-driver-shim/libcuda/driver/mapped_memory.h"
-#include "guest-driver-shim/libcuda/driver/streams.h"
-#include "guest-driver-shim/libcuda/event.h"
+#include "guest-driver-shim/libcuda/driver/stream_table.h"
 #include "guest-driver-shim/libcuda/graph/capture.h"
 #include "guest-driver-shim/libcuda/module/module.h"
-#include "guest-driver-shim/libcuda/pool.h"
 
 namespace {
 
