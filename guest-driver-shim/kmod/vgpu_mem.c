@@ -32,18 +32,20 @@
  */
 bool vgpu_mem_is_direct(struct device *dev)
 {
-	struct page *page = alloc_page(GFP_KERNEL);
+	u32 *page = (u32 *)get_zeroed_page(GFP_KERNEL);
 	bool direct = false;
 	dma_addr_t dma;
 
 	if (!page)
 		return false;
-	dma = dma_map_page(dev, page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	dma = dma_map_single(dev, page, PAGE_SIZE, DMA_BIDIRECTIONAL);
 	if (!dma_mapping_error(dev, dma)) {
-		direct = !dma_need_sync(dev, dma);
-		dma_unmap_page(dev, dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
+		/* A bounce buffer has no part in this, and takes its place when it ends. */
+		WRITE_ONCE(*page, VGPU_MAGIC);
+		dma_unmap_single(dev, dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
+		direct = READ_ONCE(*page) == VGPU_MAGIC;
 	}
-	__free_page(page);
+	free_page((unsigned long)page);
 	return direct;
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an ordinary user of a guest can do to its kernel and to other users. The device works afterwards."""
+import harness
 
 
 def basic(bed):
@@ -58,6 +59,13 @@ def neighbours(bed):
 def wake_storm(bed):
     """A hundred thousand epoll entries."""
     bed.tap("wake_storm", timeout=200)
+
+
+def few_commands(bed):
+    """More buffers than the host has time for: it refuses some, the driver asks again, and the program gets all of them."""
+    bed.tap("abi", timeout=300)
+    commands = bed.vgpud.show("vf0")["events"]["commands"]
+    harness.check(commands["throttled"] > 0, f"some came too early: {commands}")
 
 
 def works_on(bed):

@@ -38,7 +38,7 @@ TEST_F(Bar0Test, EveryRegisterReadsAsTheAbiSays) {
   const std::map<uint32_t, uint32_t> registers = {
       {0x000, 0x55504756},                  // "VGPU"
       {0x004, 1},                           // the oldest version
-      {0x008, 0x3f007f},                    // features
+      {0x008, 0x3f00ff},                    // features
       {0x010, 64},                          // channels
       {0x014, 2},                           // parked
       {0x018, 0x3456'7000}, {0x01c, 0x12},  // VRAM
@@ -78,7 +78,7 @@ TEST_F(Bar0Test, AnySizeAndAlignmentCanBeRead) {
 
 TEST_F(Bar0Test, WhatTheGuestWritesItReadsUntilAReset) {
   const std::map<uint32_t, uint32_t> written = {
-      {0x100, 0xdeadb000}, {0x104, 0x1234'5678}, {0x118, 77}, {0x120, 0x0000'007d}, {0x124, 0}};
+      {0x100, 0xdeadb000}, {0x104, 0x1234'5678}, {0x118, 77}, {0x120, 0x0000'00fd}, {0x124, 0}};
   for (const auto& [at, value] : written) EXPECT_EQ(0u, ReadRegister(at)) << std::hex << at;
   WriteRegister(0x100, 0xdeadb000);
   WriteRegister(0x104, 0x1234'5678);
