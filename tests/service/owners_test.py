@@ -91,7 +91,7 @@ def check_group():
         os.chmod(vgpud.runtime_dir, 0o755)
         check(ctl(vgpud, "list", **as_user(ALICE, TEAM))[0] == 0, "the group that the configuration names may use vgpuctl")
         status, _, err = ctl(vgpud, "list", **as_user(ALICE, OTHERS))
-        check(status == REFUSED and "you may not use this vgpud" in err and "start it" not in err, f"others are told so: {err.strip()}")
+        check(status == REFUSED and "you may not use this vgpud" in err and f"join the group {TEAM} " in err and "start it" not in err, f"others are told so: {err.strip()}")
     wrong = subprocess.run([VGPUD, "--socket-group", "no-such-group", "--check-config"], capture_output=True, text=True, timeout=60, check=False)
     check(wrong.returncode == USAGE and "no-such-group" in wrong.stderr, f"a group that there is not is refused: {wrong.stderr.strip()}")
 

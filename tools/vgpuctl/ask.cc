@@ -52,11 +52,12 @@ std::string SocketOf(const CtlArgs& args) {
 // Who lets this user in, and how.
 std::string NextStepToAccess(const std::string& socket) {
   const auto id = daemon::GroupLetIn(socket);
-  const group* const known = id && *id != 0 ? ::getgrgid(*id) : nullptr;
-  if (known == nullptr) return "only root and the user whose vgpud it is may: ask who administers this host";
+  if (!id || *id == 0) return "only root and the user whose vgpud it is may: ask who administers this host";
+  const group* const named = ::getgrgid(*id);
+  const std::string group = named != nullptr ? named->gr_name : fmt::format("{}", *id);
   const passwd* const user = ::getpwuid(::geteuid());
-  return fmt::format("join the group {} (as root: adduser {} {}), then log in again", known->gr_name,
-                     user != nullptr ? user->pw_name : "USER", known->gr_name);
+  return fmt::format("join the group {} (as root: adduser {} {}), then log in again", group,
+                     user != nullptr ? user->pw_name : "USER", group);
 }
 
 // The body of a 2xx answer; else what is wrong is said.

@@ -117,7 +117,7 @@ def check_rungs(directory):
             harness.check(not rungs["channels"]["works"], "the driver's own controls are not used")
             with open(vgpud.log, encoding="utf-8") as log:
                 harness.check(any(f"taking kernels away by {broken}: " in line and why in line for line in log), "in the log")
-            harness.check(f'vgpud_gpu_rung_works{{rung="{broken}"}} 0' in metrics(vgpud), "and in the metrics")
+            harness.check(f'vgpud_gpu_rung_works{{gpu="soft0",rung="{broken}"}} 0' in metrics(vgpud), "and in the metrics")
     library = os.path.join(directory, "libcuda@early=1@.so")
     shutil.copy(MADE_UP, library)
     said = refused(os.path.join(directory, "run"), "--gpu", "cuda", "--cuda-library", library)

@@ -26,6 +26,7 @@ from observed_daemon import COUNTERS, bed, check, eventually, run_tests
 SAMPLE = re.compile(r'^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\n"])*",?)*)\})? '
                     r'(-?[0-9.e+-]+|\+Inf|NaN)$')
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\n"])*)"')
+GPU = ("gpu", "soft0")
 
 
 def parse_metrics(text):
@@ -79,16 +80,16 @@ def test_metrics_parse_and_say_what_stats_say():
                  "waited_ns": "vgpud_vf_waited_seconds_total", "borrowed_ns": "vgpud_vf_borrowed_seconds_total",
                  "unclaimed_ns": "vgpud_vf_unclaimed_seconds_total"}
         for old, new in zip(before["vfs"], after["vfs"]):
-            label = (("vf", old["name"]),)
+            label = (GPU, ("vf", old["name"]))
             for key, metric in pairs.items():
                 ns = samples[metric, label] * 1e9
                 check(old[key] - 1 <= ns <= new[key] + 1, f"{metric} {label}: {old[key]} <= {ns} <= {new[key]}")
             check(old["slices"] <= samples["vgpud_vf_slices_total", label] <= new["slices"], "turns")
             uuid = it.json("show", old["name"])["uuid"]
-            check(samples["vgpud_vf_info", (("vf", old["name"]), ("uuid", uuid), ("state", "ready"))] == 1, "info")
-        check(before["run_ns_total"] - 1 <= samples["vgpud_gpu_run_seconds_total", ()] * 1e9
+            check(samples["vgpud_vf_info", (GPU, ("vf", old["name"]), ("uuid", uuid), ("state", "ready"))] == 1, "info")
+        check(before["run_ns_total"] - 1 <= samples["vgpud_gpu_run_seconds_total", (GPU,)] * 1e9
               <= after["run_ns_total"] + 1, "run time of the GPU")
-        check(samples["vgpud_history_up", ()] == 1, "the history is written")
+        check(samples["vgpud_history_up", (GPU,)] == 1, "the history is written")
         if promtool := shutil.which("promtool"):
             done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True)
             check(done.returncode == 0 and not done.stderr.strip(), f"promtool: {done.stdout}{done.stderr}")
@@ -262,7 +263,7 @@ def serves_without_history(it, says):
     check(says in it.text_of_log(), "the log says so")
     done = it.run("report")
     check(done.returncode == 1 and says in done.stderr, done)
-    check(parse_metrics(it.ctl("metrics"))["vgpud_history_up", ()] == 0, "the metrics say so")
+    check(parse_metrics(it.ctl("metrics"))["vgpud_history_up", (GPU,)] == 0, "the metrics say so")
 
 
 def test_a_damaged_or_foreign_database_does_not_stop_the_service():
@@ -334,7 +335,7 @@ def test_a_disk_that_hangs_delays_nobody():
             it.ctl("set", "b", "--weight", "200")
             it.ctl("destroy", "b")
             it.runs("a", 5)
-            check(parse_metrics(it.ctl("metrics"))["vgpud_history_up", ()] == 0, "the metrics say so")
+            check(parse_metrics(it.ctl("metrics"))["vgpud_history_up", (GPU,)] == 0, "the metrics say so")
             done = it.run("report")
             check(done.returncode == 1 and "has not answered for" in done.stderr, done)
             took = time.monotonic() - begin
