@@ -2,9 +2,17 @@
 // Messages between vgpud-vf and vgpud-exec (SOCK_SEQPACKET, base/message.h). The executor gets its end as fd number
 // kExecLinkFd at start. The executor sees memory only as areas: file descriptor pieces that it maps one behind the
 // other; guest addresses stay with vgpud-vf. EOF on the link means: exit now.
+//
+// The command line of vgpud-exec is here, too: one row for each option, for vgpud, which writes it, and for vgpud-exec,
+// which reads it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace vgpud::exec_link {
 
@@ -102,3 +110,91 @@ struct Doorbells {
 };
 
 }  // namespace vgpud::exec_link
+
+namespace vgpud {
+
+enum class ExecOption : uint8_t {
+  kBackend,
+  kVf,
+  kThreads,
+  kCapability,
+  kVram,
+  kHostMemory,
+  kMostThreads,
+  kConfinement,
+  kUser,
+  kCheckConfinement,
+  kCudaLibrary,
+  kCudaDevice,
+  kCudaChannel,
+  kCudaRung,
+  kCudaOversubscribe,
+  kTellChannels,
+  kDescribeGpu,
+  kTestRung,
+  kPreemptEvery,
+};
+
+struct ExecOptionRow {
+  ExecOption option;
+  const char* name;
+  const char* value;  // what it is called in the help; nullptr: it has none
+};
+inline constexpr ExecOptionRow kExecOptions[] = {
+    {ExecOption::kBackend, "backend", "soft|cuda"},
+    {ExecOption::kVf, "vf", "NAME"},
+    // That run a kernel together.
+    {ExecOption::kThreads, "threads", "N"},
+    // What the GPU can be programmed for (base/compute_capability.h).
+    {ExecOption::kCapability, "capability", "CAPABILITY"},
+    // What the VF may have; without them there are no limits.
+    {ExecOption::kVram, "vram", "BYTES"},
+    {ExecOption::kHostMemory, "host-memory", "BYTES"},
+    // Of all processes of its user, where that is the VF's own.
+    {ExecOption::kMostThreads, "most-threads", "N"},
+    // What it may do on the host (base/jail/confine.h), then the jail.
+    {ExecOption::kConfinement, "confinement", "KIND"},
+    {ExecOption::kUser, "user", "UID"},
+    {ExecOption::kCheckConfinement, "check-confinement", nullptr},
+    {ExecOption::kCudaLibrary, "cuda-library", "FILE"},
+    {ExecOption::kCudaDevice, "cuda-device", "ADDRESS"},
+    {ExecOption::kCudaChannel, "cuda-channel", "FD"},
+    {ExecOption::kCudaRung, "cuda-rung", "gate|blocks|safepoints"},
+    {ExecOption::kCudaOversubscribe, "cuda-oversubscribe", nullptr},
+    // Tells vgpud what its driver makes (gpu/channels/channel_teller.h), by fds 7 and 8.
+    {ExecOption::kTellChannels, "tell-channels", nullptr},
+    // Only says what the GPU is.
+    {ExecOption::kDescribeGpu, "describe-gpu", nullptr},
+    // Only tries that way to take kernels away, and says what was seen (gpu/cuda/self_test.h); with kill it says
+    // "running" and waits to be killed, with channels it beats until then (gpu/cuda/channels_trial.h).
+    {ExecOption::kTestRung, "test-rung", "gate|blocks|safepoints|channels|kill"},
+    // A test mode: gpu/exec/drill/preempt_drill.h.
+    {ExecOption::kPreemptEvery, "preempt-every", "INSTRUCTIONS"},
+};
+
+constexpr const ExecOptionRow& RowOf(ExecOption option) { return kExecOptions[static_cast<size_t>(option)]; }
+constexpr bool ExecOptionsInOrder() {
+  for (size_t i = 0; i < std::size(kExecOptions); ++i)
+    if (static_cast<size_t>(kExecOptions[i].option) != i) return false;
+  return true;
+}
+static_assert(ExecOptionsInOrder());
+
+// Arguments for vgpud-exec, without its name.
+class ExecArguments {
+ public:
+  ExecArguments& Add(ExecOption option) {
+    words_.push_back(std::string("--") + RowOf(option).name);
+    return *this;
+  }
+  ExecArguments& Add(ExecOption option, std::string value) {
+    Add(option).words_.push_back(std::move(value));
+    return *this;
+  }
+  std::vector<std::string> Take() { return std::move(words_); }
+
+ private:
+  std::vector<std::string> words_;
+};
+
+}  // namespace vgpud

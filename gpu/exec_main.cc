@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// vgpud-exec --backend soft|cuda --vf NAME [--threads N] [--capability 7.5] [--vram BYTES --host-memory BYTES]
-// [--most-threads N] [--cuda-library FILE] [--cuda-device ADDRESS] [--cuda-channel FD] [--cuda-rung RUNG]
-// [--cuda-oversubscribe] [--tell-channels] [--preempt-every M]: serves one channel of one VF. --describe-gpu: only says
-// what the GPU is.
-// --test-rung RUNG: only tries that way to take kernels away, and says what was seen (gpu/cuda/self_test.h); with kill
-// it says "running" and waits to be killed, with channels it beats until then (gpu/cuda/channels_trial.h).
-// --tell-channels: of what its driver makes (gpu/channels/channel_teller.h), by fds 7 and 8. --most-threads: of all
-// processes of its user, where that is the VF's own. fd 3 is the link to vgpud-vf (base/exec_link.h). N threads run a
-// kernel together. --capability: what the GPU can be programmed for (base/compute_capability.h). The bytes are what the
-// VF may have, no limits without them. M: test mode, gpu/exec/drill/preempt_drill.h. What it may do on the host:
-// --confinement (base/jail/confine.h), then the jail.
+// vgpud-exec: serves one channel of one VF. Its options: base/exec_link.h. fd 3 is the link to vgpud-vf
+// (base/exec_link.h).
 #include <fmt/core.h>
 #include <getopt.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -196,78 +189,144 @@ Result<void> Main(const Options& options, HostMemory& memory) {
               fmt::format("--backend {}: not built in; known: soft, cuda", options.backend));
 }
 
+// Reads the value of an option; false: it can't be.
+using Read = bool (*)(Options& options, const char* value);
+
+template <auto Member>
+bool ReadText(Options& options, const char* value) {
+  options.*Member = value;
+  return true;
+}
+template <auto Member>
+bool ReadNumber(Options& options, const char* value) {
+  options.*Member = std::strtoull(value, nullptr, 10);
+  return true;
+}
+template <auto Member>
+bool ReadFlag(Options& options, const char*) {
+  options.*Member = true;
+  return true;
+}
+template <auto Member>
+bool ReadCardText(Options& options, const char* value) {
+  options.card.*Member = value;
+  return true;
+}
+
+bool ReadThreads(Options& options, const char* value) {
+  const unsigned long threads = std::strtoul(value, nullptr, 10);
+  options.threads = static_cast<uint32_t>(std::min<unsigned long>(threads, kMostThreads));
+  return threads != 0 && threads <= kMostThreads;
+}
+
+bool ReadCapability(Options& options, const char* value) {
+  const auto capability = FindComputeCapability(value);
+  options.capability = capability.value_or(&kDefaultCapability);
+  return capability.has_value();
+}
+
+bool ReadConfinement(Options& options, const char* value) {
+  const auto confinement = ParseConfinement(value);
+  options.confinement = confinement.value_or(Confinement::kNothing);
+  return confinement.has_value();
+}
+
+bool ReadUser(Options& options, const char* value) {
+  options.user = static_cast<uid_t>(std::strtoul(value, nullptr, 10));
+  return true;
+}
+
+bool ReadChannel(Options& options, const char* value) {
+  options.cuda_channel = static_cast<int>(std::strtol(value, nullptr, 10));
+  return true;
+}
+
+bool ReadRung(Options& options, const char* value) {
+  const auto rung = driver::FindRung(value);
+  options.card.best_rung = rung.value_or(rewrite::Rung::kNone);
+  return rung.has_value();
+}
+
+bool ReadOversubscribe(Options& options, const char*) {
+  options.card.oversubscribe = true;
+  return true;
+}
+
+// In the order of kExecOptions.
+constexpr std::pair<ExecOption, Read> kReaders[] = {
+    {ExecOption::kBackend, &ReadText<&Options::backend>},
+    {ExecOption::kVf, &ReadText<&Options::vf>},
+    {ExecOption::kThreads, &ReadThreads},
+    {ExecOption::kCapability, &ReadCapability},
+    {ExecOption::kVram, &ReadNumber<&Options::vram>},
+    {ExecOption::kHostMemory, &ReadNumber<&Options::host_memory>},
+    {ExecOption::kMostThreads, &ReadNumber<&Options::most_threads>},
+    {ExecOption::kConfinement, &ReadConfinement},
+    {ExecOption::kUser, &ReadUser},
+    {ExecOption::kCheckConfinement, &ReadFlag<&Options::check_confinement>},
+    {ExecOption::kCudaLibrary, &ReadCardText<&driver::Card::Choice::library>},
+    {ExecOption::kCudaDevice, &ReadCardText<&driver::Card::Choice::address>},
+    {ExecOption::kCudaChannel, &ReadChannel},
+    {ExecOption::kCudaRung, &ReadRung},
+    {ExecOption::kCudaOversubscribe, &ReadOversubscribe},
+    {ExecOption::kTellChannels, &ReadFlag<&Options::tell_channels>},
+    {ExecOption::kDescribeGpu, &ReadFlag<&Options::describe_gpu>},
+    {ExecOption::kTestRung, &ReadText<&Options::test_rung>},
+    {ExecOption::kPreemptEvery, &ReadNumber<&Options::preempt_every>},
+};
+constexpr bool ReadsAll() {
+  for (size_t i = 0; i < std::size(kReaders); ++i)
+    if (kReaders[i].first != kExecOptions[i].option) return false;
+  return std::size(kReaders) == std::size(kExecOptions);
+}
+static_assert(ReadsAll());
+
+// nullopt: one of them was not understood.
+std::optional<Options> ReadOptions(int argc, char** argv) {
+  std::vector<option> longs;
+  for (const ExecOptionRow& row : kExecOptions)
+    longs.push_back(
+        {row.name, row.value != nullptr ? required_argument : no_argument, nullptr, static_cast<int>(row.option)});
+  longs.push_back({});
+  Options options;
+  bool understood = true;
+  for (int c = 0; (c = getopt_long(argc, argv, "", longs.data(), nullptr)) != -1;)
+    understood = c != '?' && kReaders[c].second(options, optarg) && understood;
+  return understood ? std::optional(options) : std::nullopt;
+}
+
+std::string Usage() {
+  std::string text = "usage: vgpud-exec";
+  size_t line = 0;
+  for (const ExecOptionRow& row : kExecOptions) {
+    const std::string word =
+        row.value != nullptr ? fmt::format(" [--{} {}]", row.name, row.value) : fmt::format(" [--{}]", row.name);
+    if (text.size() - line + word.size() > 100) {
+      line = text.size();
+      text += "\n                 ";
+    }
+    text += word;
+  }
+  return text + fmt::format("\nCAPABILITY: {}; --threads: at most {}; fd {}: link to vgpud-vf\n",
+                            ListComputeCapabilities(), kMostThreads, exec_link::kExecLinkFd);
+}
+
 }  // namespace
 }  // namespace vgpud::exec
 
 int main(int argc, char** argv) {
   using namespace vgpud;
   using namespace vgpud::exec;
-  constexpr option kOptions[] = {
-      {"backend", required_argument, nullptr, 'b'},       {"vf", required_argument, nullptr, 'v'},
-      {"threads", required_argument, nullptr, 't'},       {"capability", required_argument, nullptr, 'c'},
-      {"preempt-every", required_argument, nullptr, 'p'}, {"vram", required_argument, nullptr, 'm'},
-      {"host-memory", required_argument, nullptr, 'h'},   {"confinement", required_argument, nullptr, 'f'},
-      {"user", required_argument, nullptr, 'u'},          {"most-threads", required_argument, nullptr, 'n'},
-      {"check-confinement", no_argument, nullptr, 'k'},   {"cuda-library", required_argument, nullptr, 'l'},
-      {"cuda-device", required_argument, nullptr, 'd'},   {"cuda-channel", required_argument, nullptr, 'a'},
-      {"describe-gpu", no_argument, nullptr, 'g'},        {"test-rung", required_argument, nullptr, 's'},
-      {"cuda-rung", required_argument, nullptr, 'r'},     {"tell-channels", no_argument, nullptr, 'w'},
-      {"cuda-oversubscribe", no_argument, nullptr, 'o'},  {nullptr, 0, nullptr, 0}};
-  Options options;
-  unsigned long threads = 1;
-  bool understood = true;
-  for (int c = 0; (c = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
-    if (c == 'b') options.backend = optarg;
-    if (c == 'v') options.vf = optarg;
-    if (c == 't') threads = std::strtoul(optarg, nullptr, 10);
-    if (c == 'p') options.preempt_every = std::strtoull(optarg, nullptr, 10);
-    if (c == 'm') options.vram = std::strtoull(optarg, nullptr, 10);
-    if (c == 'n') options.most_threads = std::strtoull(optarg, nullptr, 10);
-    if (c == 'h') options.host_memory = std::strtoull(optarg, nullptr, 10);
-    if (c == 'u') options.user = static_cast<uid_t>(std::strtoul(optarg, nullptr, 10));
-    if (c == 'k') options.check_confinement = true;
-    if (c == 'g') options.describe_gpu = true;
-    if (c == 's') options.test_rung = optarg;
-    if (c == 'r') {
-      const auto rung = driver::FindRung(optarg);
-      understood = understood && rung.has_value();
-      options.card.best_rung = rung.value_or(rewrite::Rung::kNone);
-    }
-    if (c == 'w') options.tell_channels = true;
-    if (c == 'o') options.card.oversubscribe = true;
-    if (c == 'l') options.card.library = optarg;
-    if (c == 'd') options.card.address = optarg;
-    if (c == 'a') options.cuda_channel = static_cast<int>(std::strtol(optarg, nullptr, 10));
-    if (c == 'c') {
-      const auto capability = FindComputeCapability(optarg);
-      understood = understood && capability.has_value();
-      options.capability = capability.value_or(&kDefaultCapability);
-    }
-    if (c == 'f') {
-      const auto confinement = ParseConfinement(optarg);
-      understood = understood && confinement.has_value();
-      options.confinement = confinement.value_or(Confinement::kNothing);
-    }
-    understood = understood && c != '?' && threads != 0 && threads <= kMostThreads;
-  }
-  if (!understood) {
-    std::fprintf(stderr,
-                 "usage: vgpud-exec --backend soft|cuda --vf NAME [--threads 1..%u] [--capability %s]\n"
-                 "                  [--vram BYTES --host-memory BYTES] [--most-threads N] [--preempt-every "
-                 "INSTRUCTIONS] [--confinement KIND [--user UID]] "
-                 "[--check-confinement]\n                  [--cuda-library FILE] [--cuda-device ADDRESS] "
-                 "[--cuda-channel FD] [--cuda-rung gate|blocks|safepoints] [--cuda-oversubscribe] [--tell-channels] "
-                 "[--describe-gpu] "
-                 "[--test-rung gate|blocks|safepoints|channels|kill] (fd %d: link to vgpud-vf)\n",
-                 kMostThreads, ListComputeCapabilities().c_str(), exec_link::kExecLinkFd);
+  const std::optional<Options> options = ReadOptions(argc, argv);
+  if (!options) {
+    std::fputs(Usage().c_str(), stderr);
     return 2;
   }
-  options.threads = static_cast<uint32_t>(threads);
-  SetLogName("vgpud-exec[" + options.vf + "]");
+  SetLogName("vgpud-exec[" + options->vf + "]");
   // For ever: the heap is counted in it until the process has ended.
-  auto* const memory = options.host_memory != 0 ? new HostMemory(options.host_memory) : new HostMemory;
+  auto* const memory = options->host_memory != 0 ? new HostMemory(options->host_memory) : new HostMemory;
   heap::CountIn(memory);
-  const auto ended = Main(options, *memory);
+  const auto ended = Main(*options, *memory);
   if (ended) return 0;
   LOG(kError, "{}", ended.error().context);
   return 1;

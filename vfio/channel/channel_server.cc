@@ -55,10 +55,12 @@ class ChannelServer::Connection : public ChannelOwner {
   }
   // What it took can be had again when the client hears of it.
   void BufferGone(uint32_t, uint32_t buffer) override {
-    server_.channels_.AfterFileWork(peer_, [&server = server_, id = id_, buffer] {
-      if (const auto found = server.connections_.find(id); found != server.connections_.end())
-        found->second->Answer(vgpu_sock_reply{VGPU_SOCK_BUFFER_FREE, 0, buffer, 0, {}}, {});
-    });
+    server_.channels_.files().work().Do(
+        peer_, [] {},
+        [&server = server_, id = id_, buffer] {
+          if (const auto found = server.connections_.find(id); found != server.connections_.end())
+            found->second->Answer(vgpu_sock_reply{VGPU_SOCK_BUFFER_FREE, 0, buffer, 0, {}}, {});
+        });
   }
 
  private:
@@ -197,7 +199,7 @@ class ChannelServer::Connection : public ChannelOwner {
     TRY(CheckBuffer(request));
     UniqueFd file = TRY(MakeSealedMemfd("vgpu-buffer", request.bytes));
     const SharedFd memory =
-        server_.CountBufferFile(TRY(server_.channels_.ChargeFile(std::move(file), request.bytes, peer_)));
+        server_.CountBufferFile(TRY(server_.channels_.files().Charge(std::move(file), request.bytes, peer_)));
     const uint32_t buffer = TRY(AddBuffer(memory, request));
     const int fds[] = {memory->get()};
     Answer(vgpu_sock_reply{VGPU_SOCK_BUFFER_ALLOC, 0, buffer, 0, {}}, fds);
@@ -215,7 +217,7 @@ class ChannelServer::Connection : public ChannelOwner {
                   fmt::format("{:#x} bytes of memory from {:#x} on are no whole pages, which have {:#x} bytes there",
                               request.bytes, request.offset, page));
     const SharedFd memory =
-        server_.CountBufferFile(TRY(server_.channels_.ChargeClientFile(std::move(fds[0]), request.bytes)));
+        server_.CountBufferFile(TRY(server_.channels_.files().ChargeClients(std::move(fds[0]), request.bytes)));
     const uint32_t buffer = TRY(AddBuffer(memory, request));
     Answer(vgpu_sock_reply{VGPU_SOCK_BUFFER_IMPORT, 0, buffer, 0, {}}, {});
     return {};

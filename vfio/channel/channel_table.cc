@@ -34,16 +34,6 @@ Result<ChannelTable::Channel*> ChannelTable::Find(uint32_t index, const ChannelO
   return &channel;
 }
 
-Result<void> ChannelTable::CountPieces(Channel& channel, const Area& area) {
-  if (area.pieces.size() > kMaxPiecesPerVf - pieces_)
-    return Fail(std::errc::not_enough_memory,
-                fmt::format("pinned memory in {} pieces, the VF has {} of {} left", area.pieces.size(),
-                            kMaxPiecesPerVf - pieces_, kMaxPiecesPerVf));
-  channel.pieces += area.pieces.size();
-  pieces_ += area.pieces.size();
-  return {};
-}
-
 Result<void> ChannelTable::Open(uint32_t index, ChannelRequest request) {
   if (index >= channels_.size())
     return Fail(std::errc::invalid_argument, fmt::format("channel {} does not exist", index));
@@ -52,16 +42,15 @@ Result<void> ChannelTable::Open(uint32_t index, ChannelRequest request) {
     return Fail(std::errc::device_or_resource_busy, fmt::format("channel {} is in use", index));
   CHECK(request.guard != nullptr);
   request.guard->Count(GuardedEvent::kOpen);
-  TRY(CountPieces(channel, request.area));
+  HeldArea area = TRY(HeldArea::Hold(pieces_, std::move(request.area)));
   const vf_link::Executor need{vf_link::Kind::kNeedExecutor, index, ++generations_, request.client_pid};
-  if (!config_.to_vgpud(need)) {
-    pieces_ -= std::exchange(channel.pieces, 0);
+  if (!config_.to_vgpud(need))
     return Fail(std::errc::no_such_device, "vgpud does not take requests, nobody can start an executor");
-  }
   channel.state = VGPU_CHANNEL_OPEN;
   channel.generation = generations_;
   channel.told_vgpud_closed = false;
   channel.request = std::move(request);
+  channel.area = std::move(area);
   LOG_LIMITED(limiter_, kInfo, "vf={} channel={} open pid={}", config_.vf_name, index, channel.request.client_pid);
   config_.usage_changed();
   return {};
@@ -94,9 +83,9 @@ Result<void> ChannelTable::AddBuffer(uint32_t index, const ChannelOwner* owner, 
   if (channel.buffers.size() >= kMaxBuffersPerChannel)
     return Fail(std::errc::no_space_on_device,
                 fmt::format("channel {}: {} buffers is the limit", index, kMaxBuffersPerChannel));
-  TRY(CountPieces(channel, area));
-  if (channel.executor != nullptr) channel.executor->MapArea(buffer, area);
-  channel.buffers.emplace(buffer, Buffer{std::move(area)});
+  HeldArea held = TRY(HeldArea::Hold(pieces_, std::move(area)));
+  if (channel.executor != nullptr) channel.executor->MapArea(buffer, *held);
+  channel.buffers.emplace(buffer, Buffer{std::move(held)});
   return {};
 }
 
@@ -109,20 +98,14 @@ Result<void> ChannelTable::RemoveBuffer(uint32_t index, const ChannelOwner* owne
     return Fail(std::errc::connection_already_in_progress,
                 fmt::format("channel {} buffer {} is being removed", index, buffer));
   found->second.removing = true;
-  if (channel.executor == nullptr || (found->second.area.pieces.empty() && !found->second.dropping)) {
-    EraseBuffer(channel, found);
+  if (channel.executor == nullptr || (found->second.area->pieces.empty() && !found->second.dropping)) {
+    channel.buffers.erase(found);
     channel.request.owner->BufferGone(index, buffer);
   } else if (!found->second.dropping) {
     found->second.dropping = true;
     channel.executor->UnmapArea(buffer);
   }
   return {};
-}
-
-void ChannelTable::EraseBuffer(Channel& channel, std::map<uint32_t, Buffer>::iterator buffer) {
-  pieces_ -= buffer->second.area.pieces.size();
-  channel.pieces -= buffer->second.area.pieces.size();
-  channel.buffers.erase(buffer);
 }
 
 void ChannelTable::Kick(uint32_t index) {
@@ -182,9 +165,9 @@ void ChannelTable::ExecutorStarted(const vf_link::Executor& message, UniqueFd so
   config_.vf_name.copy(attach.vf_name, sizeof attach.vf_name - 1);
   channel->executor->Attach(attach, {std::exchange(channel->request.kick_ends, nullptr), channel->request.call});
   channel->doorbells = {};
-  channel->executor->MapArea(0, channel->request.area);
+  channel->executor->MapArea(0, *channel->area);
   for (const auto& [id, buffer] : channel->buffers)
-    if (!buffer.area.pieces.empty()) channel->executor->MapArea(id, buffer.area);
+    if (!buffer.area->pieces.empty()) channel->executor->MapArea(id, *buffer.area);
 }
 
 void ChannelTable::AskToKill(vf_link::Executor executor) {
@@ -224,13 +207,11 @@ void ChannelTable::Unmapped(uint32_t index, uint32_t area) {
   if (found == channel.buffers.end() || !found->second.dropping) return;
   found->second.dropping = false;
   if (found->second.removing) {
-    EraseBuffer(channel, found);
+    channel.buffers.erase(found);
     if (channel.request.owner != nullptr) channel.request.owner->BufferGone(index, area);
   } else {
     // Taken away by DMA_UNMAP; the guest still has to remove it.
-    pieces_ -= found->second.area.pieces.size();
-    channel.pieces -= found->second.area.pieces.size();
-    found->second.area.pieces.clear();
+    (void)found->second.area.LetGo();
   }
   CheckDrop();
 }
@@ -316,15 +297,14 @@ void ChannelTable::Lose(uint32_t index) {
   channel.state = VGPU_CHANNEL_LOST;
   channel.request.guard->Count(GuardedEvent::kFault);
   TellClosed(channel, index);
-  const auto tell = [area = std::exchange(channel.request.area, {}), call = channel.request.call] {
+  const auto tell = [area = channel.area.LetGo(), call = channel.request.call] {
     MarkHeaderLost(area);
     SendSignal(call->get());
   };
   // Nobody holds the memory any more; what the guest asked to be removed is removed.
-  pieces_ -= std::exchange(channel.pieces, 0);
   std::vector<uint32_t> gone;
   for (auto& [id, buffer] : channel.buffers) {
-    buffer.area.pieces.clear();
+    (void)buffer.area.LetGo();
     buffer.dropping = false;
     if (buffer.removing) gone.push_back(id);
   }
@@ -335,15 +315,14 @@ void ChannelTable::Lose(uint32_t index) {
   if (channel.request.client == nullptr)
     tell();
   else
-    file_work_.Do(channel.request.client, tell);
+    files_.work().Do(channel.request.client, tell);
   if (channel.request.owner != nullptr) channel.request.owner->ChannelState(index, VGPU_CHANNEL_LOST);
 }
 
 void ChannelTable::Free(uint32_t index) {
   Channel& channel = channels_[index];
   TellClosed(channel, index);
-  if (StickyError(channel.request.area) != 0) channel.request.guard->Count(GuardedEvent::kFault);
-  pieces_ -= std::exchange(channel.pieces, 0);
+  if (StickyError(channel.area.LetGo()) != 0) channel.request.guard->Count(GuardedEvent::kFault);
   ChannelOwner* owner = channel.request.owner;
   LOG_LIMITED(limiter_, kInfo, "vf={} channel={} closed pid={}", config_.vf_name, index, channel.request.client_pid);
   channel.request = {};
@@ -361,9 +340,9 @@ void ChannelTable::TellClosed(Channel& channel, uint32_t index) {
 bool ChannelTable::InUse(const IovaRange& range) const {
   for (const Channel& channel : channels_) {
     if (channel.executor == nullptr) continue;
-    if (channel.request.area.Overlaps(range)) return true;
+    if (channel.area->Overlaps(range)) return true;
     for (const auto& [id, buffer] : channel.buffers)
-      if (buffer.area.Overlaps(range)) return true;
+      if (buffer.area->Overlaps(range)) return true;
   }
   return false;
 }
@@ -374,7 +353,7 @@ bool ChannelTable::Drop(IovaRange range, std::function<void(Result<void>)> done)
     Channel& channel = channels_[i];
     if (channel.state == VGPU_CHANNEL_FREE) continue;
     // Without its channel area an executor can't go on.
-    if (channel.request.area.Overlaps(range)) {
+    if (channel.area->Overlaps(range)) {
       if (channel.executor != nullptr)
         channel.executor->End();
       else if (channel.state == VGPU_CHANNEL_OPEN)
@@ -382,11 +361,9 @@ bool ChannelTable::Drop(IovaRange range, std::function<void(Result<void>)> done)
       continue;
     }
     for (auto& [id, buffer] : channel.buffers) {
-      if (!buffer.area.Overlaps(range)) continue;
+      if (!buffer.area->Overlaps(range)) continue;
       if (channel.executor == nullptr) {
-        pieces_ -= buffer.area.pieces.size();
-        channel.pieces -= buffer.area.pieces.size();
-        buffer.area.pieces.clear();
+        (void)buffer.area.LetGo();
       } else if (!std::exchange(buffer.dropping, true)) {
         channel.executor->UnmapArea(id);
       }
@@ -412,8 +389,8 @@ void ChannelTable::DropTimeout() {
     for (uint32_t i = 0; i < channels_.size(); ++i) {
       Channel& channel = channels_[i];
       if (channel.executor == nullptr) continue;
-      bool holds = channel.request.area.Overlaps(drop_->range);
-      for (const auto& [id, buffer] : channel.buffers) holds |= buffer.area.Overlaps(drop_->range);
+      bool holds = channel.area->Overlaps(drop_->range);
+      for (const auto& [id, buffer] : channel.buffers) holds |= buffer.area->Overlaps(drop_->range);
       if (!holds) continue;
       LOG(kWarning, "vf={} channel={}: its executor kept unmapped guest memory for {} ms: killed", config_.vf_name, i,
           kDropGrace.count());

@@ -15,8 +15,10 @@
 #include "base/slice_page.h"
 #include "base/vf_link.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
+#include "vfio/channel/charged_files.h"
 #include "vfio/channel/event_guard.h"
 #include "vfio/channel/executor_link.h"
+#include "vfio/channel/held_area.h"
 #include "vfio/channel/load_queue.h"
 #include "vfio/memory/file_work.h"
 #include "vfio/memory/memory_ledger.h"
@@ -97,15 +99,8 @@ class ChannelTable {
   // The highest free index, for owners that do not choose.  EBUSY all in use
   [[nodiscard]] Result<uint32_t> FindFree() const;
   uint32_t open_channels() const;
-  // Counts `file` of `bytes`, which `client` shares with its executor, as host memory until the last to hold it has let
-  // go and it has been emptied.
-  //   ENOMEM it would exceed the quota
-  [[nodiscard]] Result<SharedFd> ChargeFile(UniqueFd file, uint64_t bytes, FileWork::Client client);
-  // The same for a file that is the client's own: nothing is emptied.
-  //   ENOMEM it would exceed the quota
-  [[nodiscard]] Result<SharedFd> ChargeClientFile(ForeignFd file, uint64_t bytes);
-  // Calls back when what this client's files have let go of is no longer counted.
-  void AfterFileWork(FileWork::Client client, std::function<void()> done);
+  // Files of clients, counted as the VF's host memory.
+  ChargedFiles& files() { return files_; }
   bool any_executor() const;
   const MemoryLedger& vram() const { return ledgers_.vram; }
   const SlotPage& slots() const { return *config_.slots; }
@@ -114,7 +109,7 @@ class ChannelTable {
 
  private:
   struct Buffer {
-    Area area;
+    HeldArea area;
     bool removing = false;  // the owner wants it gone
     bool dropping = false;  // kUnmapArea is on its way
   };
@@ -122,10 +117,10 @@ class ChannelTable {
     uint32_t state = VGPU_CHANNEL_FREE;
     uint64_t generation = 0;
     bool told_vgpud_closed = false;
-    ChannelRequest request;
+    ChannelRequest request;  // but for its area
+    HeldArea area;
     std::map<uint32_t, Buffer> buffers;
     std::unique_ptr<ExecutorLink> executor;
-    size_t pieces = 0;
     exec_link::Doorbells doorbells;  // as its executor said last
   };
   struct PendingDrop {
@@ -136,9 +131,6 @@ class ChannelTable {
   };
 
   [[nodiscard]] Result<Channel*> Find(uint32_t index, const ChannelOwner* owner);
-  [[nodiscard]] Result<void> CountPieces(Channel& channel, const Area& area);
-  [[nodiscard]] Result<void> TakeHostMemory(uint64_t bytes);
-  void EmptyFile(FileWork::Client client, std::shared_ptr<const UniqueFd> file, uint64_t bytes);
   Channel* Current(const vf_link::Executor& message);
   void Unmapped(uint32_t index, uint32_t area);
   exec_link::Vram ChangeMemory(uint32_t index, const exec_link::Vram& request);
@@ -151,7 +143,6 @@ class ChannelTable {
   void AskToKill(vf_link::Executor executor);
   void Lose(uint32_t index);
   void Free(uint32_t index);
-  void EraseBuffer(Channel& channel, std::map<uint32_t, Buffer>::iterator buffer);
   void TellClosed(Channel& channel, uint32_t index);
   bool InUse(const IovaRange& range) const;
   void CheckDrop();
@@ -160,9 +151,9 @@ class ChannelTable {
   EventLoop& loop_;
   MemoryLedgers& ledgers_;
   Config config_;
+  PieceBudget pieces_{kMaxPiecesPerVf};
   std::array<Channel, VGPU_MAX_CHANNELS> channels_;
   uint64_t generations_ = 0;
-  size_t pieces_ = 0;
   std::shared_ptr<PendingDrop> drop_;
   struct Loads {
     LoadQueue queue;
@@ -171,8 +162,7 @@ class ChannelTable {
   };
   std::map<EventGuard*, Loads> loads_;  // of each side
   LogLimiter limiter_{20};
-  FileWork file_work_{loop_};
-  const std::shared_ptr<ChannelTable*> self_ = std::make_shared<ChannelTable*>(this);  // gone when the table is
+  ChargedFiles files_{loop_, ledgers_.host, config_.usage_changed};
 };
 
 }  // namespace vgpud::vfio

@@ -30,7 +30,8 @@ Result<void> Await(ExecQuestion& question, const char* what, int turn, Ns limit,
 Result<std::string> TryChannels(const GpuChoice& choice, const std::string& exec_program, Ns limit) {
   GpuChoice plain = choice;
   plain.cuda_rung = "gate";
-  ExecQuestion question = TRY(ExecQuestion::Ask(plain, exec_program, {"--test-rung", "channels"}));
+  ExecQuestion question =
+      TRY(ExecQuestion::Ask(plain, exec_program, ExecArguments().Add(ExecOption::kTestRung, "channels").Take()));
   const std::string line = TRY(question.LineThatBegins(rm::kChannelsWord, limit));
   const auto channels = rm::ReadChannels(line);
   if (!channels) return Fail(std::errc::protocol_error, "the executor's list of channels can't be read");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/exec_link.h"
 #include "vgpud/device/gpu_choice.h"
 #include "vgpud/host/child.h"
 
@@ -13,7 +14,7 @@ namespace vgpud::daemon {
 
 class ExecQuestion {
  public:
-  // Starts `exec_program` (vgpud-exec) with `arguments` and those of `choice`.
+  // Starts `exec_program` (vgpud-exec) with `arguments` (ExecArguments) and those of `choice`.
   [[nodiscard]] static Result<ExecQuestion> Ask(const GpuChoice& choice, const std::string& exec_program,
                                                 std::vector<std::string> arguments);
 

@@ -5,6 +5,8 @@
 
 #include <regex>
 
+#include "base/exec_link.h"
+
 namespace vgpud::daemon {
 
 std::string GpuChoice::address() const {
@@ -13,16 +15,17 @@ std::string GpuChoice::address() const {
 }
 
 std::vector<std::string> GpuChoice::ExecutorArguments(int channel) const {
-  std::vector<std::string> arguments{"--backend", kind()};
-  const auto add = [&arguments](const char* name, const std::string& value) {
-    if (!value.empty()) arguments.insert(arguments.end(), {name, value});
+  ExecArguments arguments;
+  const auto add = [&arguments](ExecOption option, const std::string& value) {
+    if (!value.empty()) arguments.Add(option, value);
   };
-  add("--cuda-device", address());
-  add("--cuda-library", cuda_library);
-  add("--cuda-channel", cuda_channel.empty() ? std::string() : std::to_string(channel));
-  add("--cuda-rung", is_cuda() ? cuda_rung : std::string());
-  if (is_cuda() && cuda_oversubscribe) arguments.push_back("--cuda-oversubscribe");
-  return arguments;
+  add(ExecOption::kBackend, kind());
+  add(ExecOption::kCudaDevice, address());
+  add(ExecOption::kCudaLibrary, cuda_library);
+  add(ExecOption::kCudaChannel, cuda_channel.empty() ? std::string() : std::to_string(channel));
+  add(ExecOption::kCudaRung, is_cuda() ? cuda_rung : std::string());
+  if (is_cuda() && cuda_oversubscribe) arguments.Add(ExecOption::kCudaOversubscribe);
+  return arguments.Take();
 }
 
 Result<UniqueFd> GpuChoice::ConnectChannel() const {

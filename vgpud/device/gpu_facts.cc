@@ -52,7 +52,8 @@ Result<GpuFacts> ParseGpuFacts(const std::string& lines) {
 }
 
 Result<GpuFacts> AskGpu(const GpuChoice& choice, const std::string& exec_program) {
-  ExecQuestion question = TRY(ExecQuestion::Ask(choice, exec_program, {"--describe-gpu"}));
+  ExecQuestion question =
+      TRY(ExecQuestion::Ask(choice, exec_program, ExecArguments().Add(ExecOption::kDescribeGpu).Take()));
   const auto text = question.Await(kAnswerLimit);
   if (!text && text.error().code == std::errc::timed_out)
     return Fail(std::errc::timed_out, "the CUDA driver did not answer within a minute");

@@ -17,7 +17,8 @@ constexpr Ns kKillLimit = std::chrono::seconds{10};
 
 Result<std::string> TryOne(GpuChoice choice, const std::string& exec_program, const std::string& rung) {
   choice.cuda_rung = rung;
-  ExecQuestion question = TRY(ExecQuestion::Ask(choice, exec_program, {"--test-rung", rung}));
+  ExecQuestion question =
+      TRY(ExecQuestion::Ask(choice, exec_program, ExecArguments().Add(ExecOption::kTestRung, rung).Take()));
   auto said = question.Await(kLimit);
   if (!said && said.error().code == std::errc::timed_out)
     return Fail(std::errc::timed_out, fmt::format("a kernel did not leave the GPU within {} s", kLimit.count()));
@@ -30,7 +31,8 @@ Result<std::string> TryOne(GpuChoice choice, const std::string& exec_program, co
 // The process of an endless kernel is killed, and the GPU must be there for another one.
 Result<std::string> TryKill(GpuChoice choice, const std::string& exec_program) {
   choice.cuda_rung = "gate";
-  ExecQuestion question = TRY(ExecQuestion::Ask(choice, exec_program, {"--test-rung", "kill"}));
+  ExecQuestion question =
+      TRY(ExecQuestion::Ask(choice, exec_program, ExecArguments().Add(ExecOption::kTestRung, "kill").Take()));
   TRY(question.AwaitLine("running", kLimit));
   const Ns took = TRY(question.Kill(kKillLimit));
   if (const auto next = TryOne(choice, exec_program, "gate"); !next)

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 
+#include "base/exec_link.h"
 #include "base/jail/capabilities.h"
 #include "base/log.h"
 #include "base/sanitizer.h"
@@ -23,7 +24,9 @@ constexpr char kNotWatchable[] = "exit 20";
 Result<bool> Try(const std::string& exec_program, const VfConfinement& confinement) {
   Child::Spec spec;
   spec.program = exec_program;
-  spec.arguments = {"vgpud-exec", "--check-confinement", "--vf", "check"};
+  spec.arguments = {"vgpud-exec"};
+  for (auto& argument : ExecArguments().Add(ExecOption::kCheckConfinement).Add(ExecOption::kVf, "check").Take())
+    spec.arguments.push_back(std::move(argument));
   for (auto& argument : confinement.ArgumentsFor(VfId{0})) spec.arguments.push_back(std::move(argument));
   spec.confinement = confinement.kind;
   spec.user = confinement.UserOf(VfId{0});

@@ -60,20 +60,17 @@ Result<void> Executors::Give(const vf_link::Executor& wanted) {
 Child::Spec Executors::ProcessFor(int link, int nested_channel, const ChannelOffer& offer) const {
   Child::Spec process;
   process.program = around_.exec_program;
-  process.arguments = {"vgpud-exec",
-                       "--vf",
-                       spec_.name,
-                       "--threads",
-                       std::to_string(around_.soft_gpu_threads),
-                       "--capability",
-                       around_.soft_gpu_capability,
-                       "--vram",
-                       std::to_string(spec_.vram_bytes),
-                       "--host-memory",
-                       std::to_string(spec_.host_memory_bytes)};
+  process.arguments = {"vgpud-exec"};
   const auto add = [&process](std::vector<std::string> more) {
     for (auto& argument : more) process.arguments.push_back(std::move(argument));
   };
+  add(ExecArguments()
+          .Add(ExecOption::kVf, spec_.name)
+          .Add(ExecOption::kThreads, std::to_string(around_.soft_gpu_threads))
+          .Add(ExecOption::kCapability, around_.soft_gpu_capability)
+          .Add(ExecOption::kVram, std::to_string(spec_.vram_bytes))
+          .Add(ExecOption::kHostMemory, std::to_string(spec_.host_memory_bytes))
+          .Take());
   add(around_.choice.ExecutorArguments(exec_link::kNestedChannelFd));
   add(spawner_.LimitArguments(spec_));
   process.files = {{link, exec_link::kExecLinkFd},
@@ -81,7 +78,7 @@ Child::Spec Executors::ProcessFor(int link, int nested_channel, const ChannelOff
                    {slot_page_.get(), exec_link::kSlotPageFd}};
   if (nested_channel >= 0) process.files.push_back({nested_channel, exec_link::kNestedChannelFd});
   if (!offer.ours) return process;
-  add({"--tell-channels"});
+  add(ExecArguments().Add(ExecOption::kTellChannels).Take());
   process.files.push_back({offer.board.get(), exec_link::kChannelBoardFd});
   process.files.push_back({offer.theirs.get(), exec_link::kChannelSocketFd});
   return process;

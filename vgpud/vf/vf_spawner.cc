@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "base/exec_link.h"
 #include "base/log.h"
 #include "vgpud/host/thread_priority.h"
 #include "vgpud/tenants/owner.h"
@@ -62,7 +63,7 @@ Result<void> VfSpawner::MoveIntoGroup(const Child& child) {
 
 std::vector<std::string> VfSpawner::LimitArguments(const VfSpec& spec) const {
   if (!around_.confinement.own_users) return {};
-  return {"--most-threads", std::to_string(LimitsOf(around_, spec).pids)};
+  return ExecArguments().Add(ExecOption::kMostThreads, std::to_string(LimitsOf(around_, spec).pids)).Take();
 }
 
 }  // namespace vgpud::daemon
