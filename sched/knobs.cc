@@ -4,11 +4,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <type_traits>
 
 #include "base/check.h"
+#include "base/text/numbers.h"
 
 namespace vgpud {
 namespace {
@@ -67,14 +67,13 @@ uint64_t KnobOf(const PolicyOptions& options, Knob knob) { return Find(kOfGpu, k
 void SetKnob(PolicyOptions& options, Knob knob, uint64_t value) { Find(kOfGpu, knob).set(options, value); }
 
 Result<uint64_t> ParsePartText(std::string_view name, std::string_view text, double most) {
-  const bool percent = text.ends_with('%');
-  const std::string_view digits = percent ? text.substr(0, text.size() - 1) : text;
-  double number = 0;
-  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number, std::chars_format::fixed);
-  if (parsed.ec != std::errc{} || parsed.ptr != digits.data() + digits.size() || !(number >= 0 && number <= 100 * most))
+  const auto part = ParseFraction(text);
+  // Up to this, the caller's own range has a better message.
+  const double sane = text.ends_with('%') ? most : 100 * most;
+  if (!part || *part < 0 || *part > sane)
     return Fail(std::errc::invalid_argument,
                 fmt::format("{} \"{}\" is not a part of the GPU, like 0.25 or \"25%\"", name, text));
-  return static_cast<uint64_t>(std::round(number * kWhole / (percent ? 100 : 1)));
+  return static_cast<uint64_t>(std::round(*part * kWhole));
 }
 
 const KnobRow* FindKnobRow(std::string_view name, bool per_vf) {
@@ -87,8 +86,9 @@ Result<uint64_t> ParseKnobText(const KnobRow& row, std::string_view text) {
   uint64_t value = 0;
   if (row.unit == KnobUnit::kPart) {
     value = TRY(ParsePartText(row.name, text));
-  } else if (const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-             parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) {
+  } else if (const auto number = ParseInteger<uint64_t>(text)) {
+    value = *number;
+  } else {
     return Fail(std::errc::invalid_argument, fmt::format("{} \"{}\" is not a number", row.name, text));
   }
   if (const auto checked = CheckKnob(row.knob, value); !checked)

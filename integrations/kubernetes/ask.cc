@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "tools/vgpuctl/http_client.h"
 
@@ -16,10 +15,8 @@ Result<std::string> AskVgpud(const std::string& socket, const std::string& metho
                              const std::string& body) {
   constexpr auto kPatience = 5s;
   const tools::HttpReply reply = TRY(tools::HttpRequest(socket, method, path, body, kPatience));
-  if (reply.status >= 200 && reply.status < 300) return reply.body;
-  const auto json = nlohmann::json::parse(reply.body, nullptr, false);
-  std::string said;
-  if (json.is_object() && json.contains("error") && json["error"].is_string()) said = json["error"].get<std::string>();
+  if (reply.ok()) return reply.body;
+  const std::string said = reply.Error();
   return Fail(std::errc::operation_not_permitted,
               said.empty() ? fmt::format("vgpud answered {} to {} {}", reply.status, method, path) : said);
 }

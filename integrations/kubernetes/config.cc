@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <toml++/toml.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <set>
 
 #include "base/fd.h"
+#include "base/text/toml_file.h"
 #include "vgpud/model/api.h"
 
 namespace vgpud::kubernetes {
@@ -40,7 +40,7 @@ bool IsDomain(std::string_view domain) {
 
 class Parser {
  public:
-  explicit Parser(const std::string& path) : path_(path) {}
+  explicit Parser(TomlErrors& errors) : errors_(errors) {}
 
   Result<Config> Parse(const toml::table& file) {
     Config config;
@@ -52,17 +52,16 @@ class Parser {
         config.resources.push_back(TRY(ParseResource(name, entries)));
     }
     if (config.resources.empty())
-      return Fail(std::errc::invalid_argument,
-                  fmt::format("{}: no resource: write [resource.\"vgpud.dev/NAME\"] and its keys below", path_));
+      return Fail(
+          std::errc::invalid_argument,
+          fmt::format("{}: no resource: write [resource.\"vgpud.dev/NAME\"] and its keys below", errors_.path()));
     return config;
   }
 
  private:
-  tl::unexpected<Error> Wrong(const toml::source_region& where, std::string_view what) const {
-    std::string line = fmt::format("{}:{}: {}", path_, where.begin.line, what);
-    std::replace_if(
-        line.begin(), line.end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');
-    return Fail(std::errc::invalid_argument, std::move(line));
+  tl::unexpected<Error> Wrong(const toml::source_region& where, std::string_view what) {
+    errors_.Add(where, what);
+    return errors_.Refuse();
   }
 
   Result<Resource> ParseResource(const toml::key& name, const toml::node& node) {
@@ -145,7 +144,7 @@ class Parser {
       {"user", kMostUser, [](Resource* resource, int value) { resource->user = value; }},
   }};
 
-  const std::string& path_;
+  TomlErrors& errors_;
   std::set<std::string> labels_;
 };
 
@@ -154,12 +153,11 @@ class Parser {
 std::string Resource::VfName(int number) const { return fmt::format("{}{}-{}", kVfPrefix, label, number); }
 
 Result<Config> ParseConfig(std::string_view text, const std::string& path) {
-  try {
-    return Parser(path).Parse(toml::parse(text, path));
-  } catch (const toml::parse_error& error) {
-    return Fail(std::errc::invalid_argument,
-                fmt::format("{}:{}: {}", path, error.source().begin.line, error.description()));
-  }
+  TomlErrors errors(path);
+  Result<Config> config;
+  ReadToml(text, errors, [&](const toml::table& file) { config = Parser(errors).Parse(file); });
+  if (!errors.empty()) return errors.Refuse();
+  return config;
 }
 
 Result<Config> ReadConfig(const std::string& path) {

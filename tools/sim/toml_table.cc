@@ -75,7 +75,7 @@ std::string FormatLength(Ns length) {
 
 const toml::node* TomlTable::Find(std::string_view key) {
   read_.emplace(key);
-  return errors_.first ? nullptr : table_.get(key);
+  return !errors_.empty() ? nullptr : table_.get(key);
 }
 
 std::string TomlTable::TextOf(const toml::node& node) {
@@ -91,11 +91,10 @@ std::string TomlTable::TextOf(const toml::node& node) {
 }
 
 void TomlTable::Wrong(std::string_view key, std::string_view value, std::string_view why) {
-  if (errors_.first) return;
+  if (!errors_.empty()) return;
   const toml::node* node = table_.get(key);
-  const auto line = (node != nullptr ? node->source() : table_.source()).begin.line;
-  errors_.first =
-      fmt::format("{}:{}: {}{}{} = {}: {}", errors_.file, line, where_, where_.empty() ? "" : ": ", key, value, why);
+  errors_.Add((node != nullptr ? *node : static_cast<const toml::node&>(table_)).source(),
+              fmt::format("{}{}{} = {}: {}", where_, where_.empty() ? "" : ": ", key, value, why));
 }
 
 bool TomlTable::Read(std::string_view key, std::string* out) {
@@ -191,7 +190,7 @@ bool TomlTable::Read(std::string_view key, Distribution* out) {
   const bool known = alone || (inner.Has("min") && inner.Has("max")) || (inner.Has("median") && inner.Has("p99"));
   if (!one || !known)
     Wrong(key, TextOf(*node), "must be a length of time, { mean }, { min, max }, { median, p99 } or { samples }");
-  return !errors_.first;
+  return errors_.empty();
 }
 
 bool TomlTable::ReadTimeOfDay(std::string_view key, Ns* out) {

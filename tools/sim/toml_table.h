@@ -3,24 +3,16 @@
 // reads do nothing, so that callers ask once at the end.
 #pragma once
 
-#include <toml++/toml.h>
-
 #include <initializer_list>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
+#include "base/text/toml_file.h"
 #include "tools/sim/workload.h"
 
 namespace vgpud::tools {
-
-// Where the first error goes. One per file.
-struct TomlErrors {
-  std::string file;
-  std::optional<std::string> first;
-};
 
 class TomlTable {
  public:

@@ -111,16 +111,11 @@ uint8_t GroupNumber(TomlTable& t, GpuModel* gpu, const std::string& name) {
 
 class File {
  public:
-  explicit File(std::string name) : errors_{std::move(name), std::nullopt} {}
+  explicit File(std::string name) : errors_(std::move(name)) {}
 
   Result<Workload> Read(std::string_view text) {
-    try {
-      ReadAll(toml::parse(text, errors_.file));
-    } catch (const toml::parse_error& e) {
-      return Fail(std::errc::invalid_argument,
-                  fmt::format("{}:{}: {}", errors_.file, e.source().begin.line, e.description()));
-    }
-    if (errors_.first) return Fail(std::errc::invalid_argument, *errors_.first);
+    ReadToml(text, errors_, [this](const toml::table& file) { ReadAll(file); });
+    if (!errors_.empty()) return errors_.Refuse();
     return workload_;
   }
 
@@ -205,7 +200,7 @@ void File::ReadVf(const toml::table& table) {
     added.view.vf = VfId{static_cast<uint32_t>(vfs.size() - 1)};
     if (late) workload_.changes.push_back({.at = joins, .vf = added.view.vf, .action = ChangeAction::kJoin});
     if (early) workload_.changes.push_back({.at = leaves, .vf = added.view.vf, .action = ChangeAction::kLeave});
-    if (errors_.first) return;
+    if (!errors_.empty()) return;
   }
 }
 
@@ -273,7 +268,7 @@ void File::ReadChange(const toml::table& table) {
 
 // What no single key can be blamed for.
 void File::CheckAll(TomlTable& top) {
-  if (errors_.first) return;
+  if (!errors_.empty()) return;
   if (workload_.vfs.empty()) return top.Wrong("vf", "(nothing)", "there must be a VF at least");
   const GpuModel& gpu = workload_.gpu;
   uint64_t vram = 0;

@@ -78,9 +78,8 @@ tl::expected<std::string, int> BodyOf(const CtlArgs& args, Result<HttpReply> rep
                                args.wait_for_daemon ? "" : "; --timeout SECONDS waits until it is up")));
     return tl::unexpected(Complain(kExitFailed, error.context));
   }
-  if (reply->status < 300) return std::move(reply->body);
-  const CtlJson json = CtlJson::parse(reply->body, nullptr, false);
-  const std::string error = json.is_object() ? Text(json, "error") : "";
+  if (reply->ok()) return std::move(reply->body);
+  const std::string error = reply->Error();
   return tl::unexpected(
       Complain(ExitCodeOf(reply->status), error.empty() ? fmt::format("vgpud answered {}", reply->status) : error));
 }

@@ -25,8 +25,7 @@ enum ExitCode : int {
 };
 
 struct CtlArgs {
-  std::optional<std::string> host;  // another one, by ssh
-  std::string runtime_dir;          // empty = default
+  std::string runtime_dir;  // empty = default
   std::chrono::milliseconds timeout{10'000};
   bool wait_for_daemon = false;  // a daemon that does not serve yet is waited for, within timeout
   bool json = false;

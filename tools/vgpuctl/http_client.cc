@@ -11,6 +11,7 @@
 
 #include <array>
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
@@ -105,6 +106,12 @@ std::optional<size_t> ContentLength(std::string_view headers) {
 }
 
 }  // namespace
+
+std::string HttpReply::Error() const {
+  const auto json = nlohmann::json::parse(body, nullptr, false);
+  const auto it = json.find("error");  // nothing, too, in what is no object
+  return it != json.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
 
 Result<HttpReply> ParseHttpReply(const std::string& raw) {
   const size_t headers_end = raw.find("\r\n\r\n");

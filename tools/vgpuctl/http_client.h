@@ -13,6 +13,10 @@ namespace vgpud::tools {
 struct HttpReply {
   int status = 0;
   std::string body;
+
+  bool ok() const { return status >= 200 && status < 300; }
+  // What vgpud says is wrong, of a body {"error": TEXT}; empty if the body is something else.
+  std::string Error() const;
 };
 
 // `path`: "/v1/vfs". `timeout` is for all of it: to be let in, to send, and the whole answer. Errors:

@@ -4,9 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
+#include "base/text/numbers.h"
 #include "base/units.h"
 
 namespace vgpud::tools {
@@ -20,22 +19,15 @@ auto Bad(std::string_view text, std::string_view what, std::string_view example)
 
 Result<KnobInput> ParseWhole(std::string_view text, bool percent) {
   const std::string_view digits = percent && text.ends_with('%') ? text.substr(0, text.size() - 1) : text;
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc{} || end != digits.data() + digits.size())
-    return Bad(text, "a number", percent ? "5%" : "300");
-  return number;
+  const auto number = ParseInteger<int64_t>(digits);
+  if (!number) return Bad(text, "a number", percent ? "5%" : "300");
+  return *number;
 }
 
 Result<KnobInput> ParsePart(std::string_view text) {
-  const bool percent = text.ends_with('%');
-  const std::string_view digits = percent ? text.substr(0, text.size() - 1) : text;
-  double number = 0;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), number, std::chars_format::fixed);
-  if (error != std::errc{} || end != digits.data() + digits.size() || !std::isfinite(number))
-    return Bad(text, "a part of the GPU", "25% or 0.25");
-  return percent ? number / 100 : number;
+  const auto part = ParseFraction(text);
+  if (!part) return Bad(text, "a part of the GPU", "25% or 0.25");
+  return *part;
 }
 
 }  // namespace

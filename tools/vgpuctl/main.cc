@@ -6,7 +6,6 @@
 #include <string>
 
 #include "tools/vgpuctl/commands.h"
-#include "tools/vgpuctl/remote.h"
 #include "vgpud/model/knobs.h"
 
 namespace vgpud::tools {
@@ -150,12 +149,6 @@ void AddConfigVerb(CLI::App& command, CtlArgs& args) {
       ->check(CLI::IsMember({"check", "show", "diff", "reload"}));
 }
 
-void AddHost(CLI::App& app, CtlArgs& args) {
-  app.add_option("--host", args.host,
-                 "Do it on another host, by ssh, as whoever ssh logs in there; files are files of that host")
-      ->type_name("[USER@]NAME");
-}
-
 void AddSlurm(CLI::App& command, CtlArgs& args) {
   command.add_option("what", args.name, "gres.conf")->required()->check(CLI::IsMember({"gres.conf"}));
   command.add_option("--profile", args.profile, "The size of a VF that Slurm counts as one (default: 1/1)")
@@ -287,7 +280,6 @@ int main(int argc, char** argv) {
       "--runtime-dir", args.runtime_dir,
       "The daemon's directory (default: $VGPUD_RUNTIME_DIR, else $XDG_RUNTIME_DIR/vgpud where an ordinary user's "
       "own vgpud serves, else /run/vgpud)");
-  AddHost(app, args);
   app.add_option("-o,--output", output, "table for people, json for programs")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
@@ -345,5 +337,5 @@ int main(int argc, char** argv) {
   args.json = output == "json";
   args.wait_for_daemon = timeout->count() > 0;
   args.timeout = Timeout(args.queue && !args.wait_for_daemon, timeout_seconds);
-  return args.host ? RunOnHost(*args.host, args.timeout, argc, argv) : run(args);
+  return run(args);
 }

@@ -2,14 +2,13 @@
 #include "tools/vgpuctl/state_file.h"
 
 #include <fmt/core.h>
-#include <toml++/toml.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
 #include <vector>
 
+#include "base/text/toml_file.h"
 #include "base/units.h"
 #include "tools/vgpuctl/knob_json.h"
 #include "tools/vgpuctl/knobs.h"
@@ -24,7 +23,7 @@ constexpr size_t kMostBytes = 1 << 20;
 
 class StateReader {
  public:
-  explicit StateReader(std::string path) : path_(std::move(path)) {}
+  explicit StateReader(TomlErrors& errors) : errors_(errors) {}
 
   void Read(const toml::table& file) {
     for (const auto& [name, node] : file) {
@@ -38,19 +37,10 @@ class StateReader {
         name.str() == "gpu" ? ReadGpu(*table) : ReadVfs(*table);
     }
   }
-  void Wrong(const toml::key& where, const std::string& what) { WrongAt(where.source(), what); }
-  void WrongAt(const toml::source_region& where, std::string_view what) {
-    std::string line = fmt::format("{}:{}:{}: {}", path_, where.begin.line, where.begin.column, what);
-    std::replace_if(
-        line.begin(), line.end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');
-    errors_ += (errors_.empty() ? "" : "\n") + line;
-  }
-  Result<WantedState> Finish() {
-    if (!errors_.empty()) return Fail(std::errc::invalid_argument, errors_);
-    return std::move(state_);
-  }
+  WantedState Take() { return std::move(state_); }
 
  private:
+  void Wrong(const toml::key& where, std::string_view what) { errors_.Add(where.source(), what); }
   // Tables in it that are no knob are GPUs of their own.
   void ReadGpu(const toml::table& gpu) {
     for (const auto& [name, node] : gpu) {
@@ -144,9 +134,8 @@ class StateReader {
     }
   }
 
-  const std::string path_;
+  TomlErrors& errors_;
   WantedState state_;
-  std::string errors_;
 };
 
 std::string Literal(const CtlJson& value) { return value.is_null() ? "\"none\"" : value.dump(); }
@@ -162,13 +151,11 @@ std::string Bytes(uint64_t bytes) {
 }  // namespace
 
 Result<WantedState> ParseState(const std::string& text, const std::string& path) {
-  StateReader reader(path);
-  try {
-    reader.Read(toml::parse(text, path));
-  } catch (const toml::parse_error& error) {
-    reader.WrongAt(error.source(), error.description());
-  }
-  return reader.Finish();
+  TomlErrors errors(path);
+  StateReader reader(errors);
+  ReadToml(text, errors, [&](const toml::table& file) { reader.Read(file); });
+  if (!errors.empty()) return errors.Refuse();
+  return reader.Take();
 }
 
 Result<WantedState> ReadStateFile(const std::string& path) {

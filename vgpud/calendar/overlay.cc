@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vgpud/calendar/overlay.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <utility>
+
+#include "vgpud/model/tab_lines.h"
 
 namespace vgpud::daemon {
 
@@ -58,28 +57,14 @@ Overlay::Step Overlay::Only(const Step& step, const SettingKey& key) const {
 std::string Overlay::Write(const std::map<SettingKey, Held>& held) {
   std::string text;
   for (const auto& [key, values] : held)
-    text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", key.vf, key.gpu, key.field, values.before, values.set, values.of);
+    text += WriteTabLine<6>({key.vf, key.gpu, key.field, values.before, values.set, values.of});
   return text;
 }
 
 Overlay Overlay::Read(std::string_view text) {
   Overlay overlay;
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    if (end == std::string_view::npos) break;  // cut off
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end + 1);
-    std::array<std::string, 6> parts;
-    size_t count = 0;
-    for (; count < parts.size(); ++count) {
-      const size_t tab = line.find('\t');
-      parts[count] = line.substr(0, tab);
-      if (tab == std::string_view::npos) break;
-      line.remove_prefix(tab + 1);
-    }
-    if (count != parts.size() - 1 || parts[2].empty()) continue;
-    overlay.held_[{parts[0], parts[1], parts[2]}] = {parts[3], parts[4], parts[5]};
-  }
+  for (const auto& [vf, gpu, field, before, set, of] : ReadTabLines<6>(text))
+    if (!field.empty()) overlay.held_[{vf, gpu, field}] = {before, set, of};
   return overlay;
 }
 

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <toml++/toml.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +14,7 @@
 
 #include "base/event_budget.h"
 #include "base/fd.h"
+#include "base/text/toml_file.h"
 #include "vgpud/config/flags.h"
 #include "vgpud/model/nearest.h"
 
@@ -82,17 +82,17 @@ const auto* FindNamed(std::string_view table) {
 // One file; what is wrong is gathered.
 class Reader {
  public:
-  Reader(std::string path, const Tables& tables, const RefusesFlag& refuses)
-      : path_(std::move(path)), tables_(tables), refuses_(refuses) {}
+  Reader(TomlErrors& errors, const Tables& tables, const RefusesFlag& refuses)
+      : errors_(errors), tables_(tables), refuses_(refuses) {}
 
   void Read(const toml::table& file) {
     for (const auto& [name, node] : file) {
       const auto table = tables_.find(std::string(name.str()));
       if (table == tables_.end())
-        Wrong(name.source(), fmt::format("\"{}\" is no table here: {}", name.str(),
-                                         control::DidYouMean(name.str(), NamesOf(tables_))));
+        errors_.Add(name.source(), fmt::format("\"{}\" is no table here: {}", name.str(),
+                                               control::DidYouMean(name.str(), NamesOf(tables_))));
       else if (!node.is_table())
-        Wrong(name.source(), fmt::format("{0} is a table: write [{0}] and its keys below", name.str()));
+        errors_.Add(name.source(), fmt::format("{0} is a table: write [{0}] and its keys below", name.str()));
       else if (const auto* named = FindNamed(table->first))
         ReadNamed(*named, *node.as_table());
       else if (table->first == kCalendars)
@@ -103,17 +103,7 @@ class Reader {
         ReadTable(table->first, table->second, *node.as_table());
     }
   }
-  void Wrong(const toml::source_region& where, std::string_view what) {
-    std::string line = fmt::format("{}:{}:{}: {}", path_, where.begin.line, where.begin.column, what);
-    // What stands in the file is part of it.
-    std::replace_if(
-        line.begin(), line.end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');
-    errors_.push_back(std::move(line));
-  }
-  Result<std::vector<FileFlag>> Finish() {
-    if (errors_.empty()) return std::move(flags_);
-    return Fail(std::errc::invalid_argument, CLI::detail::join(errors_, "\n"));
-  }
+  std::vector<FileFlag> Take() { return std::move(flags_); }
 
  private:
   using Keys = std::map<std::string, std::string>;
@@ -129,7 +119,8 @@ class Reader {
       if (node.is_table())
         read(std::string(name.str()), *node.as_table());
       else
-        Wrong(name.source(), fmt::format("\"{0}\" is no {1}: write [{1}.NAME] and its keys below", name.str(), what));
+        errors_.Add(name.source(),
+                    fmt::format("\"{0}\" is no {1}: write [{1}.NAME] and its keys below", name.str(), what));
     }
   }
   void ReadNamed(const auto& named, const toml::table& things) {
@@ -182,10 +173,10 @@ class Reader {
       const std::string flag = fmt::format("{}={}", kWithGpu, text);
       const std::string table = fmt::format("{}.{}", kGpu, text);
       if (const auto refusal = refuses_(flag)) {
-        Wrong(name.source(), fmt::format("[{}]: {}", table, *refusal));
+        errors_.Add(name.source(), fmt::format("[{}]: {}", table, *refusal));
         continue;
       }
-      flags_.push_back({flag, table, fmt::format("{}:{}", path_, name.source().begin.line)});
+      flags_.push_back({flag, table, fmt::format("{}:{}", errors_.path(), name.source().begin.line)});
       std::map<std::string, std::string> of_gpu;
       for (const std::string& key : GpuKeys()) of_gpu[key] = fmt::format("{}.{}=", flag, key);
       ReadTable(table, of_gpu, *node.as_table());
@@ -196,34 +187,33 @@ class Reader {
     for (const auto& [name, node] : entries) {
       const auto key = keys.find(std::string(name.str()));
       if (key == keys.end()) {
-        Wrong(name.source(), fmt::format("[{}] has no key \"{}\": {}", table, name.str(),
-                                         control::DidYouMean(name.str(), NamesOf(keys))));
+        errors_.Add(name.source(), fmt::format("[{}] has no key \"{}\": {}", table, name.str(),
+                                               control::DidYouMean(name.str(), NamesOf(keys))));
         continue;
       }
       const auto text = TextOf(node);
       if (!text) {
-        Wrong(name.source(),
-              fmt::format("[{}] {}: must be text in quotes, a number, true or false", table, name.str()));
+        errors_.Add(name.source(),
+                    fmt::format("[{}] {}: must be text in quotes, a number, true or false", table, name.str()));
         continue;
       }
       if (text->find('\0') != std::string::npos) {
-        Wrong(name.source(), fmt::format("[{}] {}: no text has a character 0", table, name.str()));
+        errors_.Add(name.source(), fmt::format("[{}] {}: no text has a character 0", table, name.str()));
         continue;
       }
       const std::string flag = key->second + *text;
       if (const auto refusal = refuses_(flag))
-        Wrong(name.source(), fmt::format("[{}] {} = {}: {}", table, name.str(), *text, *refusal));
+        errors_.Add(name.source(), fmt::format("[{}] {} = {}: {}", table, name.str(), *text, *refusal));
       else
-        flags_.push_back(
-            {flag, fmt::format("{}.{}", table, name.str()), fmt::format("{}:{}", path_, name.source().begin.line)});
+        flags_.push_back({flag, fmt::format("{}.{}", table, name.str()),
+                          fmt::format("{}:{}", errors_.path(), name.source().begin.line)});
     }
   }
 
-  const std::string path_;
+  TomlErrors& errors_;
   const Tables& tables_;
   const RefusesFlag& refuses_;
   std::vector<FileFlag> flags_;
-  std::vector<std::string> errors_;
 };
 
 // Whoever may write it decides what a daemon of root does.
@@ -271,14 +261,12 @@ Result<std::vector<std::string>> FindConfigFiles(const std::string& file, bool n
 Result<std::vector<FileFlag>> ReadConfigFile(const std::string& path, const CLI::App& known,
                                              const RefusesFlag& refuses) {
   const Tables tables = TablesOf(known);
-  Reader reader(path, tables, refuses);
   const std::string text = TRY(ReadTrusted(path));
-  try {
-    reader.Read(toml::parse(text, path));
-  } catch (const toml::parse_error& error) {
-    reader.Wrong(error.source(), error.description());
-  }
-  return reader.Finish();
+  TomlErrors errors(path);
+  Reader reader(errors, tables, refuses);
+  ReadToml(text, errors, [&](const toml::table& file) { reader.Read(file); });
+  if (!errors.empty()) return errors.Refuse();
+  return reader.Take();
 }
 
 }  // namespace vgpud::daemon

@@ -4,12 +4,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/compute_capability.h"
+#include "base/text/numbers.h"
 #include "base/units.h"
 #include "sched/knobs.h"
 #include "vgpud/model/api.h"
+#include "vgpud/model/knobs.h"
 #include "vgpud/model/nearest.h"
 #include "vgpud/tenants/doors.h"
 
@@ -21,19 +22,12 @@ constexpr uint64_t kPreemptTimeoutUs = 10'000;
 // As long as a kernel that can't be stopped may take.
 constexpr uint64_t kCudaPreemptTimeoutUs = 2'000'000;
 
-std::string AboutPolicies() {
-  std::string about = "Who gets the GPU, and for how long.";
-  for (const PolicyRow& row : Policies()) about += fmt::format(" {}: {}.", row.name, row.about);
-  return about;
-}
-
 // Empty: it may be the value of the knob, or it is no number, which the flag itself refuses.
 std::string WhyNotKnob(Knob knob, const std::string& text) {
   if (text.starts_with('-')) return fmt::format("{} is out of range: allowed is {}", text, AllowedRange(RowOf(knob)));
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value == KnobOf(DefaultOptions(), knob)) return {};
-  const auto checked = CheckKnob(knob, value);
+  const auto value = ParseInteger<uint64_t>(text);
+  if (!value || *value == KnobOf(DefaultOptions(), knob)) return {};
+  const auto checked = CheckKnob(knob, *value);
   return checked ? std::string() : checked.error().context;
 }
 
@@ -209,7 +203,8 @@ void AddProcess(CLI::App& app, Flags& flags) {
 
 void AddPolicy(CLI::App& app, Flags& flags) {
   app.option_defaults()->group("gpu")->configurable(true);
-  app.add_option("--policy", flags.config.settings.policy, AboutPolicies())
+  app.add_option("--policy", flags.config.settings.policy,
+                 "Who gets the GPU, and for how long. " + control::AboutPolicies())
       ->check([](const std::string& name) {
         const auto known = FindPolicy(name);
         return known ? std::string() : known.error().context;

@@ -3,27 +3,20 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <charconv>
-#include <optional>
 #include <utility>
 
+#include "base/text/numbers.h"
 #include "sched/knobs.h"
 #include "sched/registry.h"
+#include "vgpud/model/tab_lines.h"
 
 namespace vgpud::daemon {
 namespace {
 
 constexpr std::string_view kGpu = "gpu.";
 
-std::optional<uint64_t> NumberOf(std::string_view text) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
 Result<void> SetGroupWeight(std::string_view group, uint64_t weight, PolicyOptions* options) {
-  const auto number = NumberOf(group);
+  const auto number = ParseInteger<uint64_t>(group);
   if (!number || *number >= kMaxGroups || weight > UINT32_MAX)
     return Fail(std::errc::invalid_argument, "there is no such group");
   TRY(CheckKnob(Knob::kGroupWeight, weight));
@@ -48,7 +41,7 @@ Result<void> SetOne(std::string_view key, const std::string& value, GpuSettings*
       }
     return unknown();
   }
-  const auto number = NumberOf(value);
+  const auto number = ParseInteger<uint64_t>(value);
   if (!number) return Fail(std::errc::invalid_argument, "it is no number");
   for (const KnobRow& row : Knobs()) {
     if (row.per_vf) continue;
@@ -66,13 +59,6 @@ Result<void> SetOne(std::string_view key, const std::string& value, GpuSettings*
   return unknown();
 }
 
-std::string_view Next(std::string_view* line) {
-  const size_t end = std::min(line->find('\t'), line->size());
-  const std::string_view field = line->substr(0, end);
-  line->remove_prefix(std::min(end + 1, line->size()));
-  return field;
-}
-
 }  // namespace
 
 std::map<std::string, std::string> ValuesOfGpu(std::map<std::string, std::string> values, std::string_view name) {
@@ -86,21 +72,14 @@ std::map<std::string, std::string> ValuesOfGpu(std::map<std::string, std::string
 
 std::string WriteLive(const std::vector<LiveSetting>& live) {
   std::string text;
-  for (const LiveSetting& each : live) text += fmt::format("{}\t{}\t{}\n", each.key, each.value, each.told);
+  for (const LiveSetting& each : live) text += WriteTabLine<3>({each.key, each.value, each.told});
   return text;
 }
 
 std::vector<LiveSetting> ReadLive(const std::string& text) {
   std::vector<LiveSetting> live;
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    LiveSetting each;
-    for (std::string* field : {&each.key, &each.value, &each.told}) *field = Next(&line);
-    if (!each.key.empty() && !each.value.empty() && line.empty()) live.push_back(std::move(each));
-  }
+  for (const auto& [key, value, told] : ReadTabLines<3>(text))
+    if (!key.empty() && !value.empty()) live.push_back({key, value, told});
   return live;
 }
 

@@ -50,7 +50,7 @@ def test_wrong_use_is_one_line_and_exit_code_2(folder):
     wrong = folder / "wrong.toml"
     wrong.write_text('[[vf]]\nname = "a"\nweight = 0\n')
     for args, says in (
-        ((wrong,), "wrong.toml:3: vf a: weight = 0: must be a whole number from 1 to 10000"),
+        ((wrong,), "wrong.toml:3:10: vf a: weight = 0: must be a whole number from 1 to 10000"),
         ((folder / "none.toml",), "none.toml"),
         ((SCENARIOS / "hostile.toml", "--policy", "fair"), "fair"),
         ((SCENARIOS / "hostile.toml", "--duration", "soon"), "soon"),

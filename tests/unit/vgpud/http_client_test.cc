@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <vector>
 
 #include "base/fd.h"
+#include "tests/scratch_dir.h"
 
 namespace vgpud::tools {
 namespace {
@@ -21,19 +21,16 @@ using namespace std::chrono_literals;
 class FullSocketTest : public testing::Test {
  protected:
   FullSocketTest() {
-    std::string pattern = "/tmp/vgpuctl-full-XXXXXX";
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    directory_ = pattern;
     listener_ = *ListenUnix(path(), SOCK_STREAM);
     EXPECT_EQ(0, ::listen(listener_.get(), 1));
     for (auto next = ConnectUnix(path(), SOCK_STREAM | SOCK_NONBLOCK); next;
          next = ConnectUnix(path(), SOCK_STREAM | SOCK_NONBLOCK))
       waiting_.push_back(std::move(*next));
   }
-  ~FullSocketTest() override { std::filesystem::remove_all(directory_); }
   std::string path() const { return directory_ + "/control.sock"; }
 
-  std::string directory_;
+  const ScratchDir scratch_;
+  const std::string directory_ = scratch_.path();
   UniqueFd listener_;
   std::vector<UniqueFd> waiting_;
 };

@@ -63,6 +63,17 @@ TEST(HttpReplyTest, PiecesAreJoined) {
     EXPECT_FALSE(ParseHttpReply(head + bad)) << bad;
 }
 
+TEST(HttpReplyTest, ErrorIsTheTextOfAnErrorObjectAlone) {
+  EXPECT_EQ("no VF x", (HttpReply{404, R"({"error": "no VF x", "field": "name"})"}).Error());
+  for (const char* body : {"", "no JSON", "[]", "\"error\"", "null", "{}", R"({"error": 5})", R"(["error"])"})
+    EXPECT_EQ("", (HttpReply{500, body}).Error()) << body;
+}
+
+TEST(HttpReplyTest, OkIsAnyStatusOfSuccess) {
+  for (const int status : {200, 201, 204, 299}) EXPECT_TRUE((HttpReply{status, {}}).ok()) << status;
+  for (const int status : {0, 100, 199, 300, 404, 500}) EXPECT_FALSE((HttpReply{status, {}}).ok()) << status;
+}
+
 const control::KnobInfo& Knob(const char* field) { return *control::FindKnob(field); }
 
 TEST(KnobInputTest, ByTheUnitOfTheKnob) {

@@ -71,9 +71,9 @@ class Follower {
     const auto reply = TRY(HttpRequest(control::ControlSocketPath(places_.runtime_dir), method, path,
                                        body.is_null() ? "" : body.dump(), args_.timeout));
     CtlJson json = CtlJson::parse(reply.body, nullptr, false);
-    if (reply.status < 300 && json.is_object()) return json;
-    return Fail(std::errc::protocol_error, fmt::format("vgpud answers {} {} with {}: {}", method, path, reply.status,
-                                                       json.is_object() ? Text(json, "error") : ""));
+    if (reply.ok() && json.is_object()) return json;
+    return Fail(std::errc::protocol_error,
+                fmt::format("vgpud answers {} {} with {}: {}", method, path, reply.status, reply.Error()));
   }
 
   Result<std::vector<VfState>> ListVfs() const {

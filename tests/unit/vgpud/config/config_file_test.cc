@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "sched/knobs.h"
+#include "tests/scratch_dir.h"
 #include "vgpud/config/read_config.h"
 
 namespace vgpud::daemon {
@@ -23,13 +24,7 @@ namespace fs = std::filesystem;
 
 class ConfigFileTest : public testing::Test {
  protected:
-  ConfigFileTest() {
-    std::string pattern = "/tmp/vgpud-config-XXXXXX";
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    directory_ = pattern;
-    file_ = directory_ / "vgpud.toml";
-  }
-  ~ConfigFileTest() override { fs::remove_all(directory_); }
+  ConfigFileTest() { file_ = directory_ / "vgpud.toml"; }
   void Write(const std::string& text) { Write("", text); }
   // "": the file itself, else one of its drop-ins.
   void Write(const std::string& drop_in, const std::string& text) {
@@ -50,7 +45,8 @@ class ConfigFileTest : public testing::Test {
     return text;
   }
 
-  fs::path directory_;
+  const ScratchDir scratch_;
+  const fs::path directory_ = scratch_.path();
   fs::path file_;
 };
 

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <optional>
 
+#include "tests/scratch_dir.h"
+
 namespace vgpud::daemon {
 namespace {
 
@@ -22,9 +24,6 @@ class ConfigTest : public testing::Test {
   ConfigTest() {
     for (const char* name : kNames)
       before_.push_back(std::getenv(name) != nullptr ? std::optional<std::string>(std::getenv(name)) : std::nullopt);
-    std::string pattern = "/tmp/vgpud-config-XXXXXX";
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    directory_ = pattern;
     ::setenv("VGPUD_LIBEXEC", directory_.c_str(), 1);
     ::setenv("VGPUD_RUNTIME_DIR", "/r", 1);
     ::unsetenv("VGPUD_STATE_DIR");
@@ -32,7 +31,6 @@ class ConfigTest : public testing::Test {
   ~ConfigTest() override {
     for (size_t i = 0; i < std::size(kNames); ++i)
       before_[i] ? ::setenv(kNames[i], before_[i]->c_str(), 1) : ::unsetenv(kNames[i]);
-    fs::remove_all(directory_);
   }
   void Program(const char* name) {
     std::ofstream(directory_ / name) << "#!/bin/sh\n";
@@ -40,7 +38,8 @@ class ConfigTest : public testing::Test {
   }
   static constexpr const char* kNames[] = {"VGPUD_LIBEXEC", "VGPUD_RUNTIME_DIR", "VGPUD_STATE_DIR"};
   std::vector<std::optional<std::string>> before_;
-  fs::path directory_;
+  const ScratchDir scratch_;
+  const fs::path directory_ = scratch_.path();
 };
 
 TEST_F(ConfigTest, WhatHoldsWhenNothingWasSaid) {

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "tests/scratch_dir.h"
 #include "vgpud/history/history.h"
 
 namespace vgpud::daemon {
@@ -22,16 +23,8 @@ constexpr char kTomorrow[] = "2026-11-21";
 
 class HistoryBoundsTest : public testing::Test {
  protected:
-  HistoryBoundsTest() {
-    std::string pattern = (fs::temp_directory_path() / "vgpud-bounds-XXXXXX").string();
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    directory_ = pattern;
-    Reopen();
-  }
-  ~HistoryBoundsTest() override {
-    history_.reset();
-    fs::remove_all(directory_);
-  }
+  HistoryBoundsTest() { Reopen(); }
+  ~HistoryBoundsTest() override { history_.reset(); }
   std::string Path() const { return directory_ + "/usage.db"; }
   void Reopen(int max_pages = 0) {
     history_.reset();
@@ -72,7 +65,8 @@ class HistoryBoundsTest : public testing::Test {
     return number;
   }
 
-  std::string directory_;
+  const ScratchDir scratch_;
+  const std::string directory_ = scratch_.path();
   std::unique_ptr<History> history_;
 };
 

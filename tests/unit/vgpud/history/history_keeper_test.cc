@@ -12,6 +12,8 @@
 #include <mutex>
 #include <thread>
 
+#include "tests/scratch_dir.h"
+
 namespace vgpud::daemon {
 namespace {
 
@@ -71,9 +73,6 @@ class HistoryKeeperTest : public testing::Test {
  protected:
   HistoryKeeperTest() {
     disk_.Hang(false);
-    std::string pattern = (fs::temp_directory_path() / "vgpud-keeper-XXXXXX").string();
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    directory_ = pattern;
     MakeKeeper();
     keeper_->Open(1h);
   }
@@ -81,7 +80,6 @@ class HistoryKeeperTest : public testing::Test {
     disk_.Hang(false);
     disk_.Fill(false);
     keeper_.reset();
-    fs::remove_all(directory_);
   }
   void MakeKeeper() { keeper_ = std::make_unique<HistoryKeeper>(directory_, replies_); }
   static History::Vf Used(const std::string& uuid, const std::string& name, uint64_t received, bool destroyed = false) {
@@ -123,7 +121,8 @@ class HistoryKeeperTest : public testing::Test {
   Disk& disk_ = Disk::Instance();
   UniqueFd event_ = *MakeEventFd();
   TaskQueue replies_{event_.get()};
-  std::string directory_;
+  const ScratchDir scratch_;
+  const std::string directory_ = scratch_.path();
   std::unique_ptr<HistoryKeeper> keeper_;
   int written_ = 0;
 };

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "tests/scratch_dir.h"
 #include "vgpud/history/history.h"
 
 namespace vgpud::daemon {
@@ -21,16 +22,8 @@ constexpr char kTomorrow[] = "2026-11-21";
 
 class HistoryRowsTest : public testing::Test {
  protected:
-  HistoryRowsTest() {
-    std::string pattern = (fs::temp_directory_path() / "vgpud-rows-XXXXXX").string();
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    directory_ = pattern;
-    Reopen();
-  }
-  ~HistoryRowsTest() override {
-    history_.reset();
-    fs::remove_all(directory_);
-  }
+  HistoryRowsTest() { Reopen(); }
+  ~HistoryRowsTest() override { history_.reset(); }
   std::string Path() const { return directory_ + "/usage.db"; }
   void Reopen() {
     history_.reset();
@@ -59,7 +52,8 @@ class HistoryRowsTest : public testing::Test {
     return number;
   }
 
-  std::string directory_;
+  const ScratchDir scratch_;
+  const std::string directory_ = scratch_.path();
   std::unique_ptr<History> history_;
 };
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/scratch_dir.h"
 #include "vgpud/history/day.h"
 #include "vgpud/model/uuid.h"
 
@@ -34,12 +35,6 @@ VfStats Usage(uint64_t received, uint64_t kernels = 0) {
 
 class HistoryTest : public testing::Test {
  protected:
-  HistoryTest() {
-    std::string pattern = (fs::temp_directory_path() / "vgpud-history-XXXXXX").string();
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    directory_ = pattern;
-  }
-  ~HistoryTest() override { fs::remove_all(directory_); }
   std::string Path() const { return directory_ + "/usage.db"; }
   std::unique_ptr<History> MustOpen(int max_pages = 0) const {
     auto history = History::Open(Path(), max_pages);
@@ -52,7 +47,8 @@ class HistoryTest : public testing::Test {
     return history ? "" : history.error().context;
   }
 
-  std::string directory_;
+  const ScratchDir scratch_;
+  const std::string directory_ = scratch_.path();
 };
 
 TEST(DayTest, IsUtcAndEndsAtMidnight) {

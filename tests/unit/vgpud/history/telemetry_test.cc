@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "sched/registry.h"
+#include "tests/scratch_dir.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -21,9 +22,6 @@ constexpr VfId kA{0}, kB{1};
 class TelemetryTest : public testing::Test {
  protected:
   TelemetryTest() {
-    std::string pattern = "/tmp/vgpud-telemetry-XXXXXX";
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    directory_ = pattern;
     GpuThread::Options options;
     options.waiter.fifo_priority = 0;
     gpu_ = std::make_unique<GpuThread>(
@@ -38,7 +36,6 @@ class TelemetryTest : public testing::Test {
   ~TelemetryTest() override {
     telemetry_.reset();
     gpu_.reset();
-    fs::remove_all(directory_);
   }
   void Restart() {
     if (telemetry_ != nullptr) {
@@ -91,7 +88,8 @@ class TelemetryTest : public testing::Test {
   UniqueFd event_ = *MakeEventFd();
   TaskQueue replies_{event_.get()};
   EventLoop::WatchPtr watch_;
-  std::string directory_;
+  const ScratchDir scratch_;
+  const std::string directory_ = scratch_.path();
   int64_t now_ = kMidnight - 3'600;
   Ns spacing_{0};
   std::unique_ptr<GpuThread> gpu_;

@@ -12,11 +12,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <random>
 #include <thread>
 
 #include "base/slice_memory.h"
+#include "tests/scratch_dir.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -27,9 +27,6 @@ using keep::Kind;
 class FdKeeperTest : public testing::Test {
  protected:
   FdKeeperTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "keep-XXXXXX").string();
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    directory_ = pattern;
     auto pair = MakeSeqpacketPair();
     session_ = std::move(pair->a);
     auto listening = ListenUnix(directory_ + "/s", SOCK_SEQPACKET);
@@ -41,7 +38,6 @@ class FdKeeperTest : public testing::Test {
   ~FdKeeperTest() override {
     if (session_) Tell({.kind = Kind::kEnd});
     thread_.join();
-    std::filesystem::remove_all(directory_);
   }
   static Entry Named(Kind kind, const std::string& name) {
     Entry entry{.kind = kind};
@@ -84,7 +80,8 @@ class FdKeeperTest : public testing::Test {
     return Take(session_);
   }
 
-  std::string directory_;
+  const ScratchDir scratch_;
+  const std::string directory_ = scratch_.path();
   UniqueFd session_;
   std::thread thread_;
 };

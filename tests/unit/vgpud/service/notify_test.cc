@@ -8,25 +8,17 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include "base/fd.h"
+#include "tests/scratch_dir.h"
 
 namespace vgpud::daemon {
 namespace {
 
-namespace fs = std::filesystem;
-
 class NotifyTest : public testing::Test {
  protected:
-  NotifyTest() {
-    std::string pattern = "/tmp/vgpud-ready-XXXXXX";
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    directory_ = pattern;
-  }
   ~NotifyTest() override {
     for (const char* variable : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}) ::unsetenv(variable);
-    fs::remove_all(directory_);
   }
   // The service manager's socket; '@' first: an abstract one.
   void Listen(const std::string& name) {
@@ -44,7 +36,8 @@ class NotifyTest : public testing::Test {
     const ssize_t n = ::recv(manager_.get(), text, sizeof text, 0);
     return n > 0 ? std::string(text, static_cast<size_t>(n)) : "";
   }
-  std::string directory_;
+  const ScratchDir scratch_;
+  const std::string directory_ = scratch_.path();
   UniqueFd manager_;
 };
 

@@ -10,20 +10,15 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
+
+#include "tests/scratch_dir.h"
 
 namespace vgpud::daemon {
 namespace {
 
 class PassedSocketsTest : public testing::Test {
  protected:
-  PassedSocketsTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "passed-XXXXXX").string();
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    directory_ = pattern;
-  }
-  ~PassedSocketsTest() override { std::filesystem::remove_all(directory_); }
   static UniqueFd Tcp(int family, bool listens) {
     UniqueFd fd{::socket(family, SOCK_STREAM, 0)};
     if (listens) ::listen(fd.get(), 1);
@@ -57,7 +52,8 @@ class PassedSocketsTest : public testing::Test {
     const ssize_t n = ::read(said.read.get(), text, sizeof text);
     return n > 0 ? std::string(text, static_cast<size_t>(n)) : "";
   }
-  std::string directory_;
+  const ScratchDir scratch_;
+  const std::string directory_ = scratch_.path();
 };
 
 TEST_F(PassedSocketsTest, EachIsKnownByWhatItIs) {

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <vector>
 
 #include "base/fd.h"
+#include "tests/scratch_dir.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -18,9 +18,6 @@ namespace {
 class ServiceReportsTest : public testing::Test {
  protected:
   ServiceReportsTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "reports-XXXXXX").string();
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    directory_ = pattern;
     const std::string path = directory_ + "/notify";
     manager_ = UniqueFd{::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
     sockaddr_un at{.sun_family = AF_UNIX, .sun_path = {}};
@@ -30,7 +27,6 @@ class ServiceReportsTest : public testing::Test {
   }
   ~ServiceReportsTest() override {
     for (const char* variable : {"NOTIFY_SOCKET", "WATCHDOG_USEC"}) ::unsetenv(variable);
-    std::filesystem::remove_all(directory_);
   }
   std::vector<std::string> Told() const {
     std::vector<std::string> all;
@@ -49,7 +45,8 @@ class ServiceReportsTest : public testing::Test {
 
   EventLoop loop_;
   UniqueFd manager_;
-  std::string directory_;
+  const ScratchDir scratch_;
+  const std::string directory_ = scratch_.path();
   std::string status_ = "one VF";
   std::vector<std::function<void()>> asked_;
   size_t stop_at_ = 0;
