@@ -18,6 +18,8 @@ inline constexpr int kNestedChannelFd = 6;
 // Of one that tells its channels (gpu/channels/channel_teller.h): its board, and where it hands its control files over.
 inline constexpr int kChannelBoardFd = 7;
 inline constexpr int kChannelSocketFd = 8;
+// Of a trial in a jail (vgpud/device/exec_question.h): where it hands over the watch of that jail.
+inline constexpr int kRefusalsFd = 9;
 // What programs see as the name of a soft GPU.
 inline constexpr char kSoftGpuName[] = "vgpud soft GPU";
 // Name of the thread that runs the guest's work: vgpud tells by its computing time whether it hangs.

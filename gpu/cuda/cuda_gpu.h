@@ -25,7 +25,7 @@ namespace vgpud::driver {
 class CudaGpu final : public Gpu {
  public:
   // Both outlive it.
-  CudaGpu(const Card& card, Printed& printed);
+  CudaGpu(Card& card, Printed& printed);
   // What was made in the context goes.
   ~CudaGpu() override;
 
@@ -98,7 +98,7 @@ class CudaGpu final : public Gpu {
   template <class F>
   GpuResult<void> Copy(const char* what, Span read, Span written, F start);
 
-  const Card& card_;
+  Card& card_;
   Printed& printed_;
   const DeviceInfo info_;
   Ranges ranges_;
