@@ -26,6 +26,8 @@ inline constexpr int kNestedChannelFd = 6;
 // Of one that tells its channels (gpu/channels/channel_teller.h): its board, and where it hands its control files over.
 inline constexpr int kChannelBoardFd = 7;
 inline constexpr int kChannelSocketFd = 8;
+// Of a trial in a jail (vgpud/device/exec_question.h): where it hands over the watch of that jail.
+inline constexpr int kRefusalsFd = 9;
 // What programs see as the name of a soft GPU.
 inline constexpr char kSoftGpuName[] = "vgpud soft GPU";
 // Name of the thread that runs the guest's work: vgpud tells by its computing time whether it hangs.
@@ -166,8 +168,9 @@ inline constexpr ExecOptionRow kExecOptions[] = {
     // Only says what the GPU is.
     {ExecOption::kDescribeGpu, "describe-gpu", nullptr},
     // Only tries that way to take kernels away, and says what was seen (gpu/cuda/self_test.h); with kill it says
-    // "running" and waits to be killed, with channels it beats until then (gpu/cuda/channels_trial.h).
-    {ExecOption::kTestRung, "test-rung", "gate|blocks|safepoints|channels|kill"},
+    // "running" and waits to be killed, with channels it beats until then (gpu/cuda/channels_trial.h), with program it
+    // is confined and in the jail (gpu/cuda/program_trial.h). Says "ready" when the driver has started.
+    {ExecOption::kTestRung, "test-rung", "gate|blocks|safepoints|channels|kill|program"},
     // A test mode: gpu/exec/drill/preempt_drill.h.
     {ExecOption::kPreemptEvery, "preempt-every", "INSTRUCTIONS"},
 };

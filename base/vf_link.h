@@ -59,9 +59,9 @@ struct Configure {
   uint8_t uuid[16] = {};
   char name[64] = {};  // NUL padded
   uint64_t host_memory_bytes = 0;
-  char gpu_name[64] = {};   // NUL padded: the model that programs see
-  uint32_t capability = 0;  // compute capability times 10
-  uint32_t mbz = 0;
+  char gpu_name[64] = {};     // NUL padded: the model that programs see
+  uint32_t capability = 0;    // compute capability times 10
+  uint32_t cuda_version = 0;  // of the GPU's own driver, as cuDriverGetVersion counts; 0: it has none
 };
 struct Info {
   Kind kind = Kind::kInfo;

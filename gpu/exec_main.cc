@@ -21,10 +21,12 @@
 #include "base/jail/confine.h"
 #include "base/jail/jail.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "gpu/channels/channel_teller.h"
 #include "gpu/cuda/channels_trial.h"
 #include "gpu/cuda/cuda_backend.h"
 #include "gpu/cuda/lost_gpu.h"
+#include "gpu/cuda/program_trial.h"
 #include "gpu/cuda/rung.h"
 #include "gpu/cuda/self_test.h"
 #include "gpu/exec/drill/drill_gpu.h"
@@ -106,6 +108,7 @@ Result<OpenBackend> OpenCuda(const Options& options, HostMemory&) {
   driver::Status refused = driver::kOk;
   driver::Card::Choice choice = options.card;
   choice.refused = &refused;
+  if (options.cuda_channel < 0) PrepareForDriver(options.confinement, choice.library);
   auto opened = driver::CudaBackend::Open(choice, options.cuda_channel);
   const bool only_asked = options.describe_gpu || !options.test_rung.empty();
   if (!opened && refused != driver::kOk && !only_asked) return ServeLoss(options, refused, opened.error().context);
@@ -114,6 +117,7 @@ Result<OpenBackend> OpenCuda(const Options& options, HostMemory&) {
                      [backend] { backend->DrainPrinted(); },
                      [backend] { return driver::DescribeCard(backend->card()); },
                      [backend](const std::string& rung) -> Result<std::string> {
+                       if (rung == driver::kProgramTrial) return driver::TryProgram(*backend);
                        if (rung == "channels")
                          return driver::BeatForTrial(backend->card(), [](const std::string& line) {
                            std::fputs((line + "\n").c_str(), stderr);
@@ -136,6 +140,18 @@ Result<void> CheckConfinement(const Options& options) {
   ::_exit(watch ? kWatchable : kNotWatchable);
 }
 
+// The trial goes on as a guest's program does. Whoever has asked for it hears which calls the jail refuses.
+Result<void> ConfineTrial(const Options& options, const OpenBackend& backend) {
+  TRY(EnterConfinement(options.confinement, options.user, backend.files));
+  const JailKind kind = backend.foreign ? JailKind::kExecDriver : JailKind::kExecWorkers;
+  const UniqueFd watch =
+      TRY(EnterJail(kind, backend.foreign ? JailWatch::kAsk : JailWatch::kNone, options.cuda_channel >= 0));
+  if (!backend.foreign) return {};
+  const int handed[] = {watch.get()};
+  return SendMessage(exec_link::kRefusalsFd, std::as_bytes(std::span{"watch", 5}),
+                     std::span(handed).first(watch ? 1 : 0));
+}
+
 Result<void> Main(const Options& options, HostMemory& memory) {
   if (options.check_confinement) return CheckConfinement(options);
   for (const auto& known : kBackends) {
@@ -148,6 +164,8 @@ Result<void> Main(const Options& options, HostMemory& memory) {
     TRY(SetLimits(counted ? options.vram + options.host_memory : 0, options.threads, options.most_threads,
                   nested ? kMostBufferFiles : 0));
     OpenBackend backend = TRY(known.open(options, memory));
+    if (options.describe_gpu || !options.test_rung.empty()) std::fputs("ready\n", stderr);
+    if (options.test_rung == driver::kProgramTrial) TRY(ConfineTrial(options, backend));
     if (options.describe_gpu) {
       std::fputs(backend.describe().c_str(), stderr);
       return {};

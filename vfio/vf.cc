@@ -28,6 +28,7 @@ VfFigures FiguresOf(std::string name, const vf_link::Configure& configure) {
   figures.weight = configure.weight;
   figures.gpu_name.assign(configure.gpu_name, strnlen(configure.gpu_name, sizeof configure.gpu_name));
   figures.capability = configure.capability;
+  figures.cuda_version = configure.cuda_version;
   return figures;
 }
 

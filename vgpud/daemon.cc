@@ -77,15 +77,19 @@ std::optional<std::string> GpuOfKept(std::string_view name) {
 }
 
 // Before VFs are promised any of it.
-Result<void> FindGpu(const Config& config, GpuConfig& gpu) {
+Result<void> FindGpu(const ExecStart& start, GpuConfig& gpu) {
   if (!gpu.gpu.is_cuda()) return {};
-  gpu.facts = TRY(AskGpu(gpu.gpu, config.exec_program));
-  gpu.facts->rungs = TryRungs(gpu.gpu, config.exec_program);
-  for (const GpuRung& rung : gpu.facts->rungs)
+  gpu.facts = TRY(AskGpu(gpu.gpu, start));
+  gpu.gpu.found = gpu.facts->mig_instance.empty() ? gpu.facts->address : gpu.facts->mig_instance;
+  gpu.gpu.cuda_version = DriverVersionOf(*gpu.facts);
+  gpu.facts->rungs = TryRungs(gpu.gpu, start);
+  for (const GpuRung& rung : gpu.facts->rungs) {
+    const char* const what = rung.name == kProgramTrial ? "running a" : "taking kernels away by";
     if (rung.works)
-      LOG(kInfo, "gpu={} taking kernels away by {}: works: {}", gpu.facts->name, rung.name, rung.what);
+      LOG(kInfo, "gpu={} {} {}: works: {}", gpu.facts->name, what, rung.name, rung.what);
     else
-      LOG(kWarning, "gpu={} taking kernels away by {}: {}", gpu.facts->name, rung.name, rung.what);
+      LOG(kWarning, "gpu={} {} {}: {}", gpu.facts->name, what, rung.name, rung.what);
+  }
   gpu.facts->taken_away_by = gpu.gpu.cuda_rung = BestRung(gpu.facts->rungs);
   for (const GpuRung& rung : gpu.facts->rungs) {
     if (rung.name != kChannelsRung || !rung.works || gpu.gpu.cuda_rung.empty()) continue;
@@ -97,6 +101,11 @@ Result<void> FindGpu(const Config& config, GpuConfig& gpu) {
                 fmt::format("--gpu {}: its kernels can't be kept in turns: {}; see the log of "
                             "its driver (dmesg), or use the built-in GPU: vgpud --gpu soft",
                             gpu.gpu.gpu, gpu.facts->rungs.front().what));
+  if (const GpuRung& program = gpu.facts->rungs.back(); !program.works)
+    return Fail(std::errc::not_supported,
+                fmt::format("--gpu {}: no program of a guest would run on it: in an executor's namespaces, user and "
+                            "jail: {}; docs/first-contact.md has what each outcome means",
+                            gpu.gpu.gpu, program.what));
   if (gpu.gpu_vram_bytes == 0) gpu.gpu_vram_bytes = gpu.facts->memory_bytes;
   if (!gpu.numa_node && gpu.facts->on_bus) gpu.numa_node = gpu.facts->on_bus->node;
   LOG(kInfo, "gpu={} address={} capability={} driver={} memory={} bytes, {} of them for each program's context",
@@ -140,8 +149,12 @@ Daemon::Daemon(const Told& told, ReadAgain read_again)
 Result<std::unique_ptr<Daemon>> Daemon::Start(const Told& told, ReadAgain read_again) {
   AllowManyDescriptors();
   Told found = told;
-  for (GpuConfig& gpu : found.config.gpus) TRY(FindGpu(found.config, gpu));
+  const auto& config = found.config;
+  const VfConfinement confinement = TRY(FindConfinement(config.exec_program, config.first_vf_user));
+  const ExecStart start{config.exec_program, confinement};
+  for (GpuConfig& gpu : found.config.gpus) TRY(FindGpu(start, gpu));
   std::unique_ptr<Daemon> daemon{new Daemon(found, std::move(read_again))};
+  daemon->confinement_ = confinement;
   auto begun = daemon->Begin();
   if (begun) return daemon;
   if (daemon->keeper_ != nullptr && daemon->keeper_->is_taken_over()) {
@@ -238,7 +251,6 @@ Result<void> Daemon::TakeRuntimeDir() {
 }
 
 Result<void> Daemon::Confine() {
-  confinement_ = TRY(FindConfinement(config_.exec_program, config_.first_vf_user));
   // Before: where groups begin only root with all its rights can make any.
   cgroups_ = std::make_unique<CgroupTree>(CgroupTree::Host{.root = "/sys/fs/cgroup",
                                                            .self = ReadCgroupFile("/proc/self/cgroup"),

@@ -13,12 +13,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <iterator>
+#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/jail/capabilities.h"
+#include "base/jail/landlock.h"
+#include "base/log.h"
 #include "base/sanitizer.h"
 
 namespace vgpud {
@@ -63,6 +68,16 @@ Result<void> EmptyRoot(std::span<const std::string> keep) {
   return {};
 }
 
+bool HasNamespaces(Confinement kind) { return kind == Confinement::kUserNamespace || kind == Confinement::kNamespaces; }
+
+// Of this process's namespaces: the host's has other numbers for its threads.
+Result<void> MountOwnProc() {
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return FailErrno("own mounts");
+  if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
+    return FailErrno("mount of its own one");
+  return {};
+}
+
 Result<void> BecomeUser(uid_t user) {
   if (::setgroups(0, nullptr) != 0) return FailErrno("setgroups");
   if (::setresgid(user, user, user) != 0) return FailErrno(fmt::format("setresgid {}", user));
@@ -71,6 +86,32 @@ Result<void> BecomeUser(uid_t user) {
 }
 
 }  // namespace
+
+void PrepareForDriver(Confinement kind, const std::string& library) {
+  if (kSanitizerBuild) return;
+  if (HasNamespaces(kind)) {
+    const auto mounted = MountOwnProc();
+    if (!mounted) LOG(kInfo, "the driver gets the host's /proc: {}", mounted.error().context);
+    return;
+  }
+  if (!HasLandlock()) return;
+  std::vector<std::string> readable = {
+      "/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/nvidia", "/etc/ssl", "/proc", "/sys"};
+  std::error_code none;
+  if (library.find('/') != std::string::npos)
+    for (const auto& file : {std::filesystem::path(library), std::filesystem::weakly_canonical(library, none)})
+      readable.push_back(file.parent_path().string());
+  const char* const paths = std::getenv("LD_LIBRARY_PATH");
+  std::istringstream list(paths != nullptr ? paths : "");
+  for (std::string path; std::getline(list, path, ':');) readable.push_back(path);
+  std::vector<std::string> writable = {"/proc/self", "/dev/null"};
+  for (const auto& entry : std::filesystem::directory_iterator("/dev", none))
+    if (entry.path().filename().string().starts_with("nvidia")) writable.push_back(entry.path().string());
+  // Without it nothing but Landlock would be missing: the jail asks for the same.
+  auto restricted = ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ? RestrictFiles(readable, writable)
+                                                                  : Result<void>(FailErrno("no_new_privs"));
+  if (!restricted) LOG(kWarning, "the driver may open every file of its user: {}", restricted.error().context);
+}
 
 std::optional<Confinement> ParseConfinement(std::string_view name) {
   const auto it = std::find(std::begin(kConfinementNames), std::end(kConfinementNames), name);
@@ -82,7 +123,7 @@ Result<void> EnterConfinement(Confinement kind, std::optional<uid_t> user, std::
   if (kSanitizerBuild) return {};
   const rlimit nothing{0, 0};
   if (::setrlimit(RLIMIT_CORE, &nothing) != 0) return FailErrno("setrlimit(RLIMIT_CORE)");
-  if (kind == Confinement::kUserNamespace || kind == Confinement::kNamespaces) TRY(EmptyRoot(keep));
+  if (HasNamespaces(kind)) TRY(EmptyRoot(keep));
   constexpr unsigned long kNoRoot = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
                                     SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
                                     SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
@@ -92,6 +133,7 @@ Result<void> EnterConfinement(Confinement kind, std::optional<uid_t> user, std::
   TRY(KeepCapabilities({}));
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return FailErrno("no_new_privs");
   if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return FailErrno("PR_SET_DUMPABLE");
+  if (!HasNamespaces(kind) && !keep.empty() && HasLandlock()) TRY(RestrictFiles({}, keep));
   return {};
 }
 

@@ -55,6 +55,7 @@ std::vector<scmp_arg_cmp> ArgumentsOf(const SyscallRule& rule) {
 }
 
 uint32_t ActionOf(const SyscallRule& rule, JailWatch watch) {
+  if (rule.answer == SyscallRule::Answer::kKill) return SCMP_ACT_KILL_PROCESS;
   if (rule.answer == SyscallRule::Answer::kRefuse) return SCMP_ACT_ERRNO(static_cast<uint16_t>(rule.error));
   if (rule.answer == SyscallRule::Answer::kAsk && watch == JailWatch::kAsk) return SCMP_ACT_NOTIFY;
   return SCMP_ACT_ALLOW;
@@ -81,14 +82,17 @@ Result<void> Add(scmp_filter_ctx filter, std::span<const SyscallRule> rules, Jai
   return {};
 }
 
+#ifndef SECCOMP_FILTER_FLAG_TSYNC_ESRCH
+constexpr unsigned long SECCOMP_FILTER_FLAG_TSYNC_ESRCH = 1UL << 4;  // linux/seccomp.h, Linux 5.7
+#endif
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 constexpr unsigned long SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV = 1UL << 5;  // linux/seccomp.h, Linux 5.19
 #endif
 
 // What seccomp_load does, with a flag that this version of the library may not know: once the watcher has a call, only
 // the end of the process takes it back. Without it a signal in the right moment undoes a call that the watcher takes
-// for done.
-Result<UniqueFd> LoadWatched(scmp_filter_ctx filter) {
+// for done. `all_threads`: of this process, not the caller alone.
+Result<UniqueFd> LoadWatched(scmp_filter_ctx filter, bool all_threads) {
   const UniqueFd file{::memfd_create("jail", MFD_CLOEXEC)};
   if (!file) return FailErrno("jail: memfd for the filter");
   if (const int rc = seccomp_export_bpf(filter, file.get()); rc != 0)
@@ -99,8 +103,10 @@ Result<UniqueFd> LoadWatched(scmp_filter_ctx filter) {
   if (::pread(file.get(), code.data(), static_cast<size_t>(st.st_size), 0) != st.st_size)
     return FailErrno("jail: read the filter");
   const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
+  const unsigned long wanted = SECCOMP_FILTER_FLAG_NEW_LISTENER |
+                               (all_threads ? SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_TSYNC_ESRCH : 0);
   for (const unsigned long flags : {SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, 0UL}) {
-    const long fd = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, &program);
+    const long fd = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, wanted | flags, &program);
     if (fd >= 0) return UniqueFd{static_cast<int>(fd)};
     if (errno != EINVAL) break;
   }
@@ -108,7 +114,9 @@ Result<UniqueFd> LoadWatched(scmp_filter_ctx filter) {
 }
 
 Result<UniqueFd> Load(JailKind kind, JailWatch watch, bool nested) {
-  const uint32_t otherwise = watch == JailWatch::kAsk ? SCMP_ACT_NOTIFY : SCMP_ACT_KILL_PROCESS;
+  const int error = ErrorOtherwise(kind);
+  const uint32_t unwatched = error != 0 ? SCMP_ACT_ERRNO(static_cast<uint16_t>(error)) : SCMP_ACT_KILL_PROCESS;
+  const uint32_t otherwise = watch == JailWatch::kAsk ? SCMP_ACT_NOTIFY : unwatched;
   const Filter filter{seccomp_init(otherwise), &seccomp_release};
   if (!filter) return Fail(std::errc::not_enough_memory, "jail: seccomp_init");
   // A call by another architecture's numbers ends the process as well, not its thread alone.
@@ -123,7 +131,7 @@ Result<UniqueFd> Load(JailKind kind, JailWatch watch, bool nested) {
   TRY(Add(filter.get(), RulesForBoth(), watch, otherwise, of_driver ? RulesFor(kind) : std::span<const SyscallRule>{}));
   TRY(Add(filter.get(), RulesFor(kind), watch, otherwise));
   if (nested) TRY(Add(filter.get(), RulesForNested(), watch, otherwise));
-  if (watch == JailWatch::kAsk) return LoadWatched(filter.get());
+  if (watch == JailWatch::kAsk) return LoadWatched(filter.get(), of_driver);
   if (const int rc = seccomp_load(filter.get()); rc != 0)
     return Fail(static_cast<std::errc>(-rc),
                 fmt::format("jail: load the list of {} (is seccomp enabled in this kernel?)", NameOf(kind)));

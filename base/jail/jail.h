@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The jail of the processes that face a guest: no new privileges, and only the system calls on the list of their kind,
-// with the arguments that it allows (base/jail/rules.h). Anything else ends the process.
+// with the arguments that it allows (base/jail/rules.h). Anything else ends the process; of one with a driver it fails
+// with EPERM, but for what no driver does.
 #pragma once
 
 #include "base/fd.h"
@@ -10,8 +11,8 @@
 namespace vgpud {
 
 enum class JailWatch {
-  kNone,  // the kernel ends the process at a call without a row, and tells nobody but its audit log
-  kAsk,   // whoever holds the watch descriptor learns of the call, decides, and ends the process
+  kNone,  // the kernel decides, and tells nobody but its audit log of the end of a process
+  kAsk,   // whoever holds the watch descriptor learns of a call without a row, decides, and ends the process
 };
 
 // Locks this thread and every one that it starts from now on into the jail (kExecDriver: all that there are); there is

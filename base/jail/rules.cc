@@ -41,6 +41,7 @@ constexpr SyscallRule Ask(const char* name, ArgumentRule a = {}, ArgumentRule b 
 constexpr SyscallRule Refuse(const char* name, int error, ArgumentRule a = {}) {
   return {name, Answer::kRefuse, error, {a}};
 }
+constexpr SyscallRule Kill(const char* name) { return {name, Answer::kKill, 0, {}}; }
 
 constexpr uint64_t kReadWrite = PROT_READ | PROT_WRITE;
 // A thread of this process: no process of its own, no namespaces.
@@ -217,15 +218,19 @@ constexpr SyscallRule kNested[] = {
 };
 
 // What a GPU's driver needs beside: its device files, which are all that there is to be opened, their controls and
-// their memory. Which calls a closed library makes is not written anywhere: this list follows what is known of it, and
-// what it does not make is refused rather than the end where that is harmless.
+// their memory. A driver that makes its context again takes dup and F_SETFL too. Which calls a closed library makes is
+// not written anywhere: what has no row is refused with EPERM, as containers refuse it, and only what a driver never
+// does is the end.
 constexpr SyscallRule kExecDriver[] = {
     Refuse("access", ENOENT),
     Allow("clone", kNewThread),
+    Allow("dup"),
     Allow("fcntl", Is(1, F_SETFD)),
+    Allow("fcntl", Is(1, F_SETFL)),
     Allow("fcntl", Is(1, F_DUPFD_CLOEXEC)),
     Allow("fcntl", Is(1, F_GETFD)),
     Allow("fcntl", Is(1, F_GETFL)),
+    Allow("getdents64"),
     Allow("geteuid"),
     Allow("getrusage"),
     Allow("ioctl", Masked(1, kIoctlTypeMask, kNvidiaIoctls)),
@@ -233,7 +238,9 @@ constexpr SyscallRule kExecDriver[] = {
     Allow("ioctl", Is(1, kUvmInitialize)),
     Allow("ioctl", Is(1, kUvmDeinitialize)),
     Allow("lseek"),
+    Refuse("lstat", ENOENT),
     Allow("madvise"),
+    Allow("memfd_create"),
     Allow("mincore"),
     Allow("mmap", Only(2, kReadWrite)),
     Allow("mprotect", Only(2, kReadWrite)),
@@ -244,14 +251,60 @@ constexpr SyscallRule kExecDriver[] = {
     Allow("openat"),
     Allow("pipe2"),
     Allow("pread64"),
+    Allow("prlimit64", Is(0, 0), Is(2, 0)),
     Allow("read", Below(0, kOwnFiles)),
     Refuse("readlink", ENOENT),
-    Refuse("sched_setaffinity", EPERM),
+    Allow("sched_get_priority_max"),
+    Allow("sched_get_priority_min"),
     Allow("sendmsg", Below(0, kOwnFiles)),
+    Refuse("stat", ENOENT),
     Refuse("statfs", ENOENT),
     Allow("uname"),
     Allow("write", Below(0, kOwnFiles)),
     Allow("writev", Below(0, kOwnFiles)),
+
+    Kill("add_key"),
+    Kill("bpf"),
+    Kill("capset"),
+    Kill("chroot"),
+    Kill("delete_module"),
+    Kill("execve"),
+    Kill("execveat"),
+    Kill("finit_module"),
+    Kill("fsmount"),
+    Kill("fsopen"),
+    Kill("init_module"),
+    Kill("io_uring_enter"),
+    Kill("io_uring_register"),
+    Kill("io_uring_setup"),
+    Kill("kexec_file_load"),
+    Kill("kexec_load"),
+    Kill("keyctl"),
+    Kill("mount"),
+    Kill("move_mount"),
+    Kill("open_by_handle_at"),
+    Kill("open_tree"),
+    Kill("perf_event_open"),
+    Kill("pidfd_getfd"),
+    Kill("pivot_root"),
+    Kill("process_madvise"),
+    Kill("process_vm_writev"),
+    Kill("ptrace"),
+    Kill("reboot"),
+    Kill("request_key"),
+    Kill("setgid"),
+    Kill("setgroups"),
+    Kill("setns"),
+    Kill("setregid"),
+    Kill("setresgid"),
+    Kill("setresuid"),
+    Kill("setreuid"),
+    Kill("setuid"),
+    Kill("swapoff"),
+    Kill("swapon"),
+    Kill("umount2"),
+    Kill("unshare"),
+    Kill("userfaultfd"),
 };
 
 }  // namespace
@@ -274,6 +327,8 @@ std::span<const SyscallRule> RulesFor(JailKind kind) {
   }
   return {};
 }
+
+int ErrorOtherwise(JailKind kind) { return kind == JailKind::kExecDriver ? EPERM : 0; }
 
 const char* NameOf(JailKind kind) {
   switch (kind) {

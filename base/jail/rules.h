@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which system calls the processes that face a guest may make, with which arguments: the whole list, as data. What has
-// no row ends the process (base/jail/jail.h). docs/security.md shows the same list, and a test holds the two together.
+// no row ends the process, or is refused (kExecDriver; base/jail/jail.h). docs/security.md shows the same list, and a
+// test holds the two together.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +50,7 @@ struct SyscallRule {
     kAllow,
     kRefuse,  // `error`, and the process goes on: what a C library tries by itself and can do without
     kAsk,     // the watcher decides (base/jail/syscall_watch.h); without one it is allowed
+    kKill,    // the process ends: no driver makes this call (kExecDriver)
   };
   const char* name;
   Answer answer = Answer::kAllow;
@@ -62,6 +64,8 @@ std::span<const SyscallRule> RulesForBoth();
 std::span<const SyscallRule> RulesFor(JailKind kind);
 // Of an executor whose GPU is a VF of another vgpud (docs/cuda-backend.md), beside those of its kinds.
 std::span<const SyscallRule> RulesForNested();
+// The error of a call without a row; 0: it ends the process.
+int ErrorOtherwise(JailKind kind);
 const char* NameOf(JailKind kind);
 
 }  // namespace vgpud

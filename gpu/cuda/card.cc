@@ -30,8 +30,9 @@ constexpr struct {
     {cuda_enum::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE,
      "this libcuda is a compatibility package that the GPU does not support; use the driver's own"},
     {cuda_enum::CUDA_ERROR_OPERATING_SYSTEM,
-     "the driver's device files can't be used; see whether the kernel module is loaded (modprobe nvidia) and who may "
-     "open /dev/nvidia*"},
+     "the driver's device files can't be used, or a file of /proc that it wants; see whether the kernel module is "
+     "loaded (modprobe nvidia), who may open /dev/nvidia*, and whether /proc of this process is its own "
+     "(docs/first-contact.md)"},
     {cuda_enum::CUDA_ERROR_UNKNOWN,
      "the driver did not say why; see dmesg for NVRM and Xid lines, and whether nvidia-uvm is loaded"},
     {cuda_enum::CUDA_ERROR_ECC_UNCORRECTABLE,
@@ -68,9 +69,8 @@ Result<std::unique_ptr<Card>> Card::Open(const Choice& choice) {
                     card->address_));
   // A thread that waits for the GPU sleeps.
   (void)api.PrimarySetFlags(card->device_, kContextBlockingSync);
-  if (const Status status = api.PrimaryRetain(&card->context_, card->device_); status != kOk)
+  if (const Status status = card->Retain(); status != kOk)
     return tl::unexpected(Explain(api, "cuDevicePrimaryCtxRetain", status, choice));
-  card->Bind();
   card->shares_memory_ = card->Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED) != 0;
   card->maps_memory_ = card->KeepMappedAddresses();
   card->moves_memory_ = choice.oversubscribe && card->maps_memory_;
@@ -132,9 +132,23 @@ Result<void> Card::Find(const Choice& choice) {
   return {};
 }
 
-Status Card::Reset() const {
+Status Card::Retain() {
+  Context context = nullptr;
+  const Status status = api_.PrimaryRetain(&context, device_);
+  if (status != kOk) return status;
+  context_ = context;
   Bind();
-  return api_.PrimaryReset(device_);
+  return kOk;
+}
+
+Status Card::Reset() {
+  Bind();
+  if (const Status status = api_.PrimaryReset(device_); status != kOk) return status;
+  // The old handle is of no use until the context is asked for again.
+  if (const Status status = Retain(); status != kOk) return status;
+  // Whether kept addresses outlive a context is not documented: where they do, they are not to be had again.
+  if (maps_memory_) (void)KeepMappedAddresses();
+  return kOk;
 }
 
 int Card::Attribute(uint32_t attribute) const {

@@ -4,6 +4,7 @@
 // program leaves behind is dropped by a reset.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -31,9 +32,9 @@ class Card {
   const Api& api() const { return api_; }
   // Any thread, before it calls the driver: a context is current per thread.
   void Bind() const { (void)api_.CtxSetCurrent(context_); }
-  // Drops all that was made in the context, its errors too. Afterwards it is as new; an error: this process can't use
-  // the GPU any more, another one can.
-  [[nodiscard]] Status Reset() const;
+  // Drops all that was made in the context, its errors too, and makes it again. The jail allows what that takes. The
+  // thread that calls it is bound; an error: this process can't use the GPU any more, another one can.
+  [[nodiscard]] Status Reset();
 
   Gpu::DeviceInfo Describe() const;
   int Attribute(uint32_t attribute) const;
@@ -61,6 +62,8 @@ class Card {
  private:
   explicit Card(const Api& api) : api_(api) {}
   Result<void> Find(const Choice& choice);
+  // The primary context, as it is now.
+  Status Retain();
   bool KeepMappedAddresses() const;
 
   Api api_;
@@ -71,7 +74,7 @@ class Card {
   bool maps_memory_ = false;
   bool moves_memory_ = false;
   Device device_ = 0;
-  Context context_ = nullptr;
+  std::atomic<Context> context_ = nullptr;
   std::string name_;
   std::string address_;
   std::string mig_name_;

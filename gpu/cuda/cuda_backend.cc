@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/cuda/cuda_backend.h"
 
-#include <dlfcn.h>
 #include <fmt/core.h>
 
 #include <cstdlib>
-#include <filesystem>
+
+#include "gpu/channels/observe.h"
+#include "gpu/cuda/driver/card_files.h"
+#include "gpu/cuda/driver/environment.h"
+#include "gpu/cuda/driver/thread_names.h"
 
 namespace vgpud::driver {
 
 Result<std::unique_ptr<CudaBackend>> CudaBackend::Open(const Card::Choice& choice, int channel_fd) {
+  AnswerThreadNames();
+  SetDriverEnvironment(choice.address);
   if (channel_fd >= 0) ::setenv("VGPU_CHANNEL", fmt::format("fd:{}", channel_fd).c_str(), 1);
-  // What a guest's program compiles is its own: no cache on the host's disk, which the jail would refuse.
-  ::setenv("CUDA_CACHE_DISABLE", "1", 1);
   std::unique_ptr<CudaBackend> backend(new CudaBackend);
   TRY(backend->printed_.Begin());
-  // The driver loads its compiler when it first needs it, by this name; there are no files then.
-  if (channel_fd < 0) (void)::dlopen("libnvidia-ptxjitcompiler.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (channel_fd < 0) LoadCompilers(choice.library);
   // Our own libcuda maps nothing in the jail of an executor.
   Card::Choice told = choice;
   told.maps_host_memory = choice.maps_host_memory && channel_fd < 0;
@@ -27,26 +29,30 @@ Result<std::unique_ptr<CudaBackend>> CudaBackend::Open(const Card::Choice& choic
 std::unique_ptr<CudaGpu> CudaBackend::MakeGpu() const { return std::make_unique<CudaGpu>(*card_, printed_); }
 
 std::vector<std::string> DeviceFiles(const Card& card) {
-  std::vector<std::string> files;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev", none))
-    if (entry.path().filename().string().rfind("nvidia", 0) == 0 && entry.is_character_file(none))
-      files.push_back(entry.path().string());
-  if (card.mig_name().empty()) return files;
-  // Of MIG instances. Which belongs to which only NVML tells; who may open one is told by its mode.
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/nvidia-caps", none))
-    if (entry.is_character_file(none)) files.push_back(entry.path().string());
-  return files;
+  return DeviceFilesOf(card.address(), !card.mig_name().empty());
 }
+
+namespace {
+
+// The GPU, all memory of a process that uses it: by the processor's page tables (GH200), or by HMM where nvidia-uvm was
+// not asked to leave it off for this process.
+bool ReachesHostMemory(const Card& card) {
+  if (card.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) == 0) return false;
+  return card.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES) != 0 ||
+         !rm::HmmIsDisabled();
+}
+
+}  // namespace
 
 std::string DescribeCard(const Card& card) {
   const int version = card.driver_version();
   return fmt::format(
-      "name={}\naddress={}\nmig_instance={}\ncapability={}.{}\nmemory={}\ndriver={}.{}\ncontext_bytes={}\n",
+      "name={}\naddress={}\nmig_instance={}\ncapability={}.{}\nmemory={}\ndriver={}.{}\ncontext_bytes={}\n"
+      "host_memory={}\n",
       card.Describe().name, card.address(), card.mig_name(),
       card.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
       card.Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), card.memory_bytes(), version / 1000,
-      version % 1000 / 10, card.MeasureContextBytes());
+      version % 1000 / 10, card.MeasureContextBytes(), ReachesHostMemory(card) ? "open" : "apart");
 }
 
 }  // namespace vgpud::driver

@@ -31,7 +31,7 @@ class CudaBackend {
   std::unique_ptr<Card> card_;
 };
 
-// The driver's device files on this host: it opens them again and again.
+// The card's device files on this host (driver/card_files.h).
 std::vector<std::string> DeviceFiles(const Card& card);
 
 // What vgpud has to know of the GPU at start, as "key=value" lines (docs/cuda-backend.md, "What vgpud asks").

@@ -30,7 +30,7 @@ GpuResult<void> CheckWord(GpuVa address, uint32_t bytes) {
 
 }  // namespace
 
-CudaGpu::CudaGpu(const Card& card, Printed& printed)
+CudaGpu::CudaGpu(Card& card, Printed& printed)
     : card_(card),
       printed_(printed),
       info_(card.Describe()),

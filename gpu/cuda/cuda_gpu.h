@@ -39,7 +39,7 @@ class CudaGpu final : public Gpu,
                       public TensorMapMaker {
  public:
   // Both outlive it.
-  CudaGpu(const Card& card, Printed& printed);
+  CudaGpu(Card& card, Printed& printed);
   // What was made in the context goes.
   ~CudaGpu() override;
 
@@ -124,7 +124,7 @@ class CudaGpu final : public Gpu,
   template <class F>
   GpuResult<void> Copy(const char* what, Span read, Span written, F start);
 
-  const Card& card_;
+  Card& card_;
   Printed& printed_;
   const DeviceInfo info_;
   Ranges ranges_;

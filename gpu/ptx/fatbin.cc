@@ -147,18 +147,18 @@ bool DecompressLz4(std::span<const std::byte> from, std::string* to) {
   return written >= 0 && static_cast<size_t>(written) == to->size();
 }
 
-// `left`: bytes that may still be decompressed.
-GpuResult<std::string> TextOf(const Entry& entry, uint64_t* left) {
+// What the entry holds; `left`: bytes that may still be decompressed.
+GpuResult<std::string> ContentOf(const Entry& entry, uint64_t* left) {
   const EntryHeader& header = entry.header;
   const bool is_zstd = (header.flags & kFlagZstd) != 0;
   const bool is_lz4 = (header.flags & kFlagLz4) != 0;
-  if (!is_zstd && !is_lz4) return WithoutNul(AsText(entry.payload));
+  if (!is_zstd && !is_lz4) return AsText(entry.payload);
   if (is_zstd && is_lz4) return Damaged(entry.offset, "entry is both LZ4 and zstd");
   if (header.compressed_bytes == 0 || header.compressed_bytes > entry.payload.size())
     return Damaged(entry.offset,
                    fmt::format("{} compressed bytes in an entry of {}", header.compressed_bytes, entry.payload.size()));
   if (header.text_bytes > *left || header.text_bytes > kMaxEntryBytes)
-    return Damaged(entry.offset, fmt::format("{} bytes of PTX, the limit is {} for one entry and {} for all",
+    return Damaged(entry.offset, fmt::format("{} bytes of code, the limit is {} for one entry and {} for all",
                                              header.text_bytes, kMaxEntryBytes, kMaxTextBytes));
   *left -= header.text_bytes;
   std::string text(header.text_bytes, '\0');
@@ -166,8 +166,10 @@ GpuResult<std::string> TextOf(const Entry& entry, uint64_t* left) {
   if (!(is_zstd ? DecompressZstd(compressed, &text) : DecompressLz4(compressed, &text)))
     return Damaged(entry.offset, fmt::format("{} data doesn't decompress to the {} bytes that the entry states",
                                              is_zstd ? "zstd" : "LZ4", header.text_bytes));
-  return WithoutNul(std::move(text));
+  return text;
 }
+
+GpuResult<std::string> TextOf(const Entry& entry, uint64_t* left) { return WithoutNul(TRY(ContentOf(entry, left))); }
 
 std::string Describe(const Entry& entry) {
   const std::string_view kind = entry.header.kind == kPtx ? "PTX" : entry.header.kind == kElf ? "cubin" : "other";
@@ -245,6 +247,30 @@ GpuResult<std::vector<Part>> PartsOf(std::span<const std::byte> image) {
     parts.push_back({entry.payload, has_machine_code});
   }
   return parts;
+}
+
+GpuResult<std::optional<uint8_t>> MachineCodeAbi(std::span<const std::byte> image) {
+  constexpr size_t kAbiAt = 8;  // EI_ABIVERSION
+  constexpr uint8_t kNotTold = 255;
+  if (ReadAt<uint32_t>(image, 0) != kMagic) return std::nullopt;
+  std::vector<Entry> entries = TRY(ReadEntries(image));
+  for (const Entry& part : std::vector<Entry>(entries)) {
+    if (part.header.kind != kPart) continue;
+    const auto inner = TRY(ReadEntries(part.payload));
+    entries.insert(entries.end(), inner.begin(), inner.end());
+  }
+  std::optional<uint8_t> highest;
+  uint64_t left = kMaxTextBytes;
+  for (const Entry& entry : entries) {
+    if (entry.header.kind != kElf) continue;
+    const auto code = ContentOf(entry, &left);
+    const bool is_elf = code && code->size() > kAbiAt &&
+                        code->starts_with(
+                            "\x7f"
+                            "ELF");
+    highest = std::max(highest.value_or(0), is_elf ? static_cast<uint8_t>((*code)[kAbiAt]) : kNotTold);
+  }
+  return highest;
 }
 
 GpuResult<std::vector<std::string>> SelectPtx(std::span<const std::byte> image, uint32_t sm) {

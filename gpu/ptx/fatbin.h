@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +19,10 @@ namespace vgpud::ptx {
 // text of each part that has any. Entries may be plain, LZ4 or zstd; all together decompress to at most 256 MiB.
 // Errors: kInvalidImage (damaged, with where), kNoBinaryForGpu (no PTX entry <= sm; the text lists what is there).
 [[nodiscard]] GpuResult<std::vector<std::string>> SelectPtx(std::span<const std::byte> image, uint32_t sm);
+
+// The highest ELF ABI version (EI_ABIVERSION) of the machine code of a fatbin, of its parts too; 255 where it can't be
+// told; nullopt: there is none. kInvalidImage: damaged, with where.
+[[nodiscard]] GpuResult<std::optional<uint8_t>> MachineCodeAbi(std::span<const std::byte> image);
 
 // One of several that are to be linked.
 struct Part {

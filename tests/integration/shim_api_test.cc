@@ -307,6 +307,9 @@ TEST_F(ShimApi, AFaultSticksUntilTheContextIsReset) {
   CUdeviceptr a;
   EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemAlloc_v2(&a, 16));
   EXPECT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxReset_v2(0));
+  EXPECT_EQ(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuMemAlloc_v2(&a, 16)) << "as with NVIDIA's driver, until it is retained";
+  CUcontext again = nullptr;
+  EXPECT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxRetain(&again, 0));
   EXPECT_EQ(CUDA_SUCCESS, cuMemAlloc_v2(&a, 16));
 }
 

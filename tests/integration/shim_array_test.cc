@@ -238,6 +238,7 @@ TEST_F(ShimApi, LinearAndPitchedMemoryAreTextures) {
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuTexObjectCreate(&texture, &resource, &how, nullptr));
   // A texture that its context still has goes with it.
   EXPECT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxReset_v2(0));
+  ASSERT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxRetain(&context_, 0));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuTexObjectDestroy(texture));
 }
 

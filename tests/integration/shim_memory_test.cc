@@ -143,6 +143,7 @@ TEST_F(ShimApi, ManagedMemoryGoesWithItsContext) {
   CUdeviceptr p = 0;
   ASSERT_EQ(CUDA_SUCCESS, cuMemAllocManaged(&p, 16, CU_MEM_ATTACH_GLOBAL));
   ASSERT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxReset_v2(0));
+  ASSERT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxRetain(&context_, 0));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2(p));
   CUdeviceptr again = 0;
   ASSERT_EQ(CUDA_SUCCESS, cuMemAllocManaged(&again, 16, CU_MEM_ATTACH_GLOBAL));

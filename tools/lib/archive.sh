@@ -3,6 +3,8 @@
 # Works as any user: apt gets its own lists, status and cache below $cache/apt, but keeps the machine's proxies.
 
 apt_dir=$cache/apt
+archive_suites=(bookworm trixie trixie-backports)
+archive_components=main
 
 # The address of the main Debian archive as this machine's apt knows it. Never a constant: a machine may only reach
 # its own mirror.
@@ -16,8 +18,8 @@ archive_uri() {
   printf '%s' "$uri"
 }
 
-# archive_apt SUITE TOOL ARGS...: apt-get or apt-cache over bookworm, trixie and trixie-backports, SUITE preferred,
-# as if no package were installed.
+# archive_apt SUITE TOOL ARGS...: apt-get or apt-cache over the suites in archive_suites, SUITE preferred, as if no
+# package were installed.
 archive_apt() {
   local suite=$1 tool=$2
   shift 2
@@ -38,8 +40,8 @@ archive_update() {
   [ -n "$uri" ] || { echo "apt on this machine names no Debian archive (looked in apt-get indextargets)"; return 1; }
   mkdir -p "$apt_dir/lists/partial" "$apt_dir/cache/archives/partial"
   : >"$apt_dir/status"
-  for suite in bookworm trixie trixie-backports; do
-    echo "deb [signed-by=$keyring] $uri $suite main"
+  for suite in "${archive_suites[@]}"; do
+    echo "deb [signed-by=$keyring] $uri $suite $archive_components"
   done >"$apt_dir/sources.list"
   archive_apt trixie apt-get update
 }

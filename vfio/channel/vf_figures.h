@@ -23,6 +23,7 @@ struct VfFigures {
   const GrantPage* grants = nullptr;  // vgpud's; says when it has gone; null: it stays
   std::string gpu_name;               // model; empty: vgpud has not said
   uint32_t capability = 0;            // times 10; 0: the same
+  uint32_t cuda_version = 0;          // of the GPU's own driver; 0: it has none
   bool client_memory = false;         // clients of the channel socket may bring memory of their own
 };
 

@@ -30,6 +30,7 @@ vgpu_status StatusOf(const VfFigures& figures, const ChannelTable& channels, Tim
   status.vram_used_bytes = channels.vram().used();
   status.gpu_percent = GpuPercent(figures);
   status.capability = figures.capability;
+  status.cuda_version = figures.cuda_version;
   status.slice_us = figures.slice_us;
   status.weight = figures.weight;
   std::copy(figures.uuid.begin(), figures.uuid.end(), status.uuid);

@@ -7,7 +7,6 @@
 
 #include "gpu/channels/channel_switch.h"
 #include "gpu/channels/channels_text.h"
-#include "vgpud/device/exec_question.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -27,11 +26,12 @@ Result<void> Await(ExecQuestion& question, const char* what, int turn, Ns limit,
 
 }  // namespace
 
-Result<std::string> TryChannels(const GpuChoice& choice, const std::string& exec_program, Ns limit) {
+Result<std::string> TryChannels(const GpuChoice& choice, const ExecStart& start, Ns limit) {
   GpuChoice plain = choice;
   plain.cuda_rung = "gate";
   ExecQuestion question =
-      TRY(ExecQuestion::Ask(plain, exec_program, ExecArguments().Add(ExecOption::kTestRung, "channels").Take()));
+      TRY(ExecQuestion::Ask(plain, start, ExecArguments().Add(ExecOption::kTestRung, "channels").Take()));
+  TRY(question.AwaitReady());
   const std::string line = TRY(question.LineThatBegins(rm::kChannelsWord, limit));
   const auto channels = rm::ReadChannels(line);
   if (!channels) return Fail(std::errc::protocol_error, "the executor's list of channels can't be read");

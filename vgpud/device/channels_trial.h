@@ -7,11 +7,11 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "vgpud/device/gpu_choice.h"
+#include "vgpud/device/exec_question.h"
 
 namespace vgpud::daemon {
 
 // What was seen. An error: it does not work here, and why, with the driver's refusal in words.
-[[nodiscard]] Result<std::string> TryChannels(const GpuChoice& choice, const std::string& exec_program, Ns limit);
+[[nodiscard]] Result<std::string> TryChannels(const GpuChoice& choice, const ExecStart& start, Ns limit);
 
 }  // namespace vgpud::daemon

@@ -9,11 +9,13 @@
 #include <array>
 
 #include "base/exec_link.h"
+#include "base/message.h"
 
 namespace vgpud::daemon {
 namespace {
 
 constexpr size_t kMostText = 64 << 10;
+constexpr Ns kStartLimit = std::chrono::seconds{60};
 
 // The last line, without who says it.
 std::string LastWords(const std::string& text) {
@@ -38,22 +40,57 @@ bool AwaitReadable(int fd, TimePoint end) {
 
 }  // namespace
 
-Result<ExecQuestion> ExecQuestion::Ask(const GpuChoice& choice, const std::string& exec_program,
+Result<ExecQuestion> ExecQuestion::Ask(const GpuChoice& choice, const ExecStart& start,
                                        std::vector<std::string> arguments) {
   const UniqueFd channel = TRY(choice.ConnectChannel());
   Pipe answer = TRY(MakePipe());
+  SocketPair hand_over = TRY(MakeSeqpacketPair());
   Child::Spec spec;
-  spec.program = exec_program;
-  spec.arguments = {"vgpud-exec"};
+  spec.program = start.program;
+  spec.arguments = {"vgpud-exec", "--vf", "trial"};
   for (auto& argument : arguments) spec.arguments.push_back(std::move(argument));
+  for (auto& argument : start.confinement.ArgumentsFor(VfId{0})) spec.arguments.push_back(std::move(argument));
+  spec.confinement = start.confinement.kind;
+  spec.user = start.confinement.UserOf(VfId{0});
   for (auto& argument : choice.ExecutorArguments(exec_link::kNestedChannelFd)) spec.arguments.push_back(argument);
-  spec.files = {{answer.write.get(), STDERR_FILENO}};
+  spec.files = {{answer.write.get(), STDERR_FILENO}, {hand_over.b.get(), exec_link::kRefusalsFd}};
   if (channel) spec.files.push_back({channel.get(), exec_link::kNestedChannelFd});
-  return ExecQuestion(TRY(Child::Spawn(spec)), std::move(answer.read));
+  return ExecQuestion(TRY(Child::Spawn(spec)), std::move(answer.read), std::move(hand_over.a));
+}
+
+bool ExecQuestion::AwaitWords(TimePoint end) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Now()).count();
+    pollfd files[] = {
+        {answer_.get(), POLLIN, 0}, {handed_.get(), POLLIN, 0}, {refusals_ ? refusals_->fd() : -1, POLLIN, 0}};
+    (void)::poll(files, std::size(files), static_cast<int>(std::max<int64_t>(left, 0)));
+    if ((files[2].revents & POLLIN) != 0) refusals_->Answer();
+    if (files[1].revents != 0) {
+      auto message = ReceiveMessage(handed_.get());
+      if (message && message->fds.size() == 1) refusals_.emplace(message->fds.front().Trust());
+      handed_.Reset();
+    }
+    if (files[0].revents != 0) return true;
+    if (left <= 0) return false;
+  }
+}
+
+std::string ExecQuestion::refused() const {
+  std::string all;
+  if (refusals_)
+    for (const std::string& name : refusals_->names()) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
+Result<void> ExecQuestion::AwaitReady() {
+  auto ready = AwaitLine("ready", kStartLimit);
+  if (!ready && ready.error().code == std::errc::timed_out)
+    return Fail(std::errc::timed_out, "the CUDA driver did not start within a minute; see the kernel's log (dmesg)");
+  return ready;
 }
 
 Result<bool> ExecQuestion::Read(TimePoint end) {
-  if (!AwaitReadable(answer_.get(), end)) {
+  if (!AwaitWords(end)) {
     child_.Kill(SIGKILL);
     return Fail(std::errc::timed_out, "there was no answer");
   }

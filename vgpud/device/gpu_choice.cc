@@ -11,7 +11,7 @@ namespace vgpud::daemon {
 
 std::string GpuChoice::address() const {
   const size_t colon = gpu.find(':');
-  return colon == std::string::npos ? std::string() : gpu.substr(colon + 1);
+  return colon == std::string::npos ? found : gpu.substr(colon + 1);
 }
 
 std::vector<std::string> GpuChoice::ExecutorArguments(int channel) const {

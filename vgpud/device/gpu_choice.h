@@ -16,11 +16,16 @@ struct GpuChoice {
   std::string cuda_channel;         // channel socket of another vgpud's VF, for a library that is our own; empty: none
   bool cuda_oversubscribe = false;  // VFs are promised more memory than the card has (docs/oversubscription.md)
 
+  // Of a driver that has been asked: the address, or instance, that `gpu` turned out to be, and the CUDA version that
+  // it brings, as cuDriverGetVersion counts.
+  std::string found;
+  uint32_t cuda_version = 0;
+
   std::string cuda_rung = "safepoints";  // the best way to take kernels away that is used (docs/cuda-backend.md)
 
   // "soft" or "cuda".
   std::string kind() const { return gpu.substr(0, gpu.find(':')); }
-  // Empty: the first one.
+  // As it was said, else as it was found. Empty: the first one.
   std::string address() const;
   bool is_cuda() const { return kind() == "cuda"; }
 

@@ -4,10 +4,10 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <cstdio>
 #include <map>
 #include <sstream>
 
-#include "vgpud/device/exec_question.h"
 #include "vgpud/host/topology.h"
 
 namespace vgpud::daemon {
@@ -16,6 +16,11 @@ namespace {
 constexpr Ns kAnswerLimit = std::chrono::seconds{60};
 
 }  // namespace
+
+uint32_t DriverVersionOf(const GpuFacts& facts) {
+  uint32_t major = 0, minor = 0;
+  return std::sscanf(facts.driver.c_str(), "%u.%u", &major, &minor) == 2 ? 1000 * major + 10 * minor : 0;
+}
 
 Result<GpuFacts> ParseGpuFacts(const std::string& lines) {
   std::map<std::string, std::string> said;
@@ -33,6 +38,7 @@ Result<GpuFacts> ParseGpuFacts(const std::string& lines) {
                  {"capability", &facts.capability, nullptr},
                  {"driver", &facts.driver, nullptr},
                  {"mig_instance", &facts.mig_instance, nullptr},
+                 {"host_memory", &facts.host_memory, nullptr},
                  {"memory", nullptr, &facts.memory_bytes},
                  {"context_bytes", nullptr, &facts.context_bytes}};
   for (const auto& field : kFields) {
@@ -51,17 +57,15 @@ Result<GpuFacts> ParseGpuFacts(const std::string& lines) {
   return facts;
 }
 
-Result<GpuFacts> AskGpu(const GpuChoice& choice, const std::string& exec_program) {
-  ExecQuestion question =
-      TRY(ExecQuestion::Ask(choice, exec_program, ExecArguments().Add(ExecOption::kDescribeGpu).Take()));
-  const auto text = question.Await(kAnswerLimit);
-  if (!text && text.error().code == std::errc::timed_out)
-    return Fail(std::errc::timed_out, "the CUDA driver did not answer within a minute");
-  if (!text) return Fail(text.error().code, fmt::format("--gpu {}: {}", choice.gpu, text.error().context));
-  GpuFacts facts = TRY(ParseGpuFacts(*text));
-  const Topology topology = ReadTopology();
-  if (const PciGpu* const found = topology.FindGpu(facts.address); found != nullptr) facts.on_bus = *found;
-  return facts;
+ExecQuestion question = TRY(ExecQuestion::Ask(choice, start, ExecArguments().Add(ExecOption::kDescribeGpu).Take()));
+const auto text = question.Await(kAnswerLimit);
+if (!text && text.error().code == std::errc::timed_out)
+  return Fail(std::errc::timed_out, "the CUDA driver did not answer within a minute");
+if (!text) return Fail(text.error().code, fmt::format("--gpu {}: {}", choice.gpu, text.error().context));
+GpuFacts facts = TRY(ParseGpuFacts(*text));
+const Topology topology = ReadTopology();
+if (const PciGpu* const found = topology.FindGpu(facts.address); found != nullptr) facts.on_bus = *found;
+return facts;
 }
 
 }  // namespace vgpud::daemon

@@ -39,7 +39,9 @@ struct GpuFacts {
   // gate, blocks or safepoints, the best that works; +channels: and those, if it does not leave
   std::string taken_away_by;
   std::vector<GpuRung> rungs;  // weakest first
-  std::string mig_instance;    // which it is, like MIG-0a1b2c3d-...; empty: a whole GPU
+  // Memory of an executor that nobody gave the GPU: "apart", kernels can't reach it; "open", they can (HMM, GH200).
+  std::string host_memory;
+  std::string mig_instance;  // which it is, like MIG-0a1b2c3d-...; empty: a whole GPU
   // None where the bus has no GPU with that address, as when this one is a VF of another vgpud.
   std::optional<PciGpu> on_bus;
 };

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/jail/landlock.h"
 #include "vgpud/host/when_all.h"
 
 namespace vgpud::daemon {
@@ -23,6 +24,21 @@ Protections Reports::OfProtections() const {
                          "what they map (docs/security.md)"
                        : "executors get the files of their guest's memory, to pass them on, and nobody watches what "
                          "they map of them (docs/cuda-backend.md)"});
+  if (cuda != gpus.end()) {
+    const bool own_root = around_.confinement.kind <= Confinement::kNamespaces;
+    all.push_back({"driver-files", own_root || HasLandlock(),
+                   own_root || HasLandlock()
+                       ? ""
+                       : "this host gives neither namespaces nor Landlock: an executor that has been taken over may "
+                         "open every file of its user (docs/cuda-backend.md)"});
+    const auto open = std::find_if(gpus.begin(), gpus.end(), [](const GpuConfig& each) {
+      return each.facts && each.facts->host_memory == "open";
+    });
+    all.push_back({"host-memory-apart", open == gpus.end(),
+                   open == gpus.end() ? ""
+                                      : "the GPU reaches all memory of a process that uses it: a guest's kernels can "
+                                        "read and write their executor's (docs/cuda-backend.md)"});
+  }
   return all;
 }
 

@@ -66,6 +66,7 @@ Result<void> VfServer::Configure(uint32_t slice_us, uint32_t weight, std::span<c
   static_assert(sizeof exec_link::kSoftGpuName <= sizeof configure.gpu_name);
   std::memcpy(configure.gpu_name, exec_link::kSoftGpuName, sizeof exec_link::kSoftGpuName);
   configure.capability = TRY(FindComputeCapability(around_.soft_gpu_capability))->number;
+  configure.cuda_version = around_.choice.cuda_version;
   const auto sent = link_->Send(configure, pages);
   if (!sent && sent.error().code == std::errc::broken_pipe) return {};  // it has ended, and OnEnded says how
   return sent;

@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "gpu/cuda/module/linker.h"
+#include "gpu/cuda/module/machine_code.h"
 #include "gpu/ptx/fatbin.h"
 #include "gpu/rewrite/rewrite.h"
 
@@ -174,6 +175,7 @@ GpuResult<void> MeasureImage(std::span<const std::byte> image) {
 GpuResult<std::unique_ptr<GpuModule>> CudaModule::Load(const Card& card, Ranges& ranges,
                                                        std::span<const std::byte> image) {
   TRY(MeasureImage(image));
+  const bool ptx_only = TRY(HasTooNewCode(image, card.driver_version()));
   card.Bind();
   size_t before = 0, after = 0, total = 0;
   (void)card.api().MemGetInfo(&before, &total);
@@ -181,10 +183,10 @@ GpuResult<std::unique_ptr<GpuModule>> CudaModule::Load(const Card& card, Ranges&
   std::string why_not;
   auto plans = LoadRewritten(card, image, &module, &why_not);
   if (plans.empty()) {
-    const auto linked = TRY(LinkParts(card, image));
+    const auto linked = TRY(LinkParts(card, image, ptx_only));
     if (linked) image = *linked;
-    const std::string text =
-        IsText(image) ? std::string(reinterpret_cast<const char*>(image.data()), image.size()) : "";
+    std::string text = IsText(image) ? std::string(reinterpret_cast<const char*>(image.data()), image.size()) : "";
+    if (ptx_only && !linked) text = TRY(ptx::SelectPtx(image, card.capability())).front();
     const void* data = text.empty() ? static_cast<const void*>(image.data()) : text.c_str();
     if (auto error = LoadInto(card, data, &module)) return tl::unexpected(std::move(*error));
   }

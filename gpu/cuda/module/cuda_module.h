@@ -40,9 +40,9 @@ struct Kernel : FunctionInfo {
 class CudaModule final : public GpuModule {
  public:
   // `image`: a fat binary, machine code (ELF) or PTX text. It is measured here, because the driver is not told how long
-  // it is. Card and ranges outlive the module. The driver's own words, if it has any, are in the text of an error.
-  // Where its PTX is there and Card::best_rung allows it, what is loaded has a kernel that goes in turns beside each
-  // that can be stopped.
+  // it is; machine code that is too new for the driver it never sees (machine_code.h). Card and ranges outlive the
+  // module. The driver's own words, if it has any, are in the text of an error. Where its PTX is there and
+  // Card::best_rung allows it, what is loaded has a kernel that goes in turns beside each that can be stopped.
   static GpuResult<std::unique_ptr<GpuModule>> Load(const Card& card, Ranges& ranges, std::span<const std::byte> image);
   ~CudaModule() override;
 

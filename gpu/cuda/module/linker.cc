@@ -30,10 +30,10 @@ class Linking {
                  "cuLinkCreate");
   }
   // Of a part that is PTX alone the text: what stands around it may be libcuda's in the guest (cuLinkAddData).
-  GpuResult<void> Add(const ptx::Part& part, const std::string& name) {
-    if (part.has_machine_code) return Add(LinkInput::kFatbin, part.fatbin, name);
+  GpuResult<void> Add(const ptx::Part& part, const std::string& name, bool of_ptx) {
+    if (part.has_machine_code && !of_ptx) return Add(LinkInput::kFatbin, part.fatbin, name);
     const auto texts = ptx::SelectPtx(part.fatbin, card_.capability());
-    if (!texts && texts.error().status == CuStatus::kNoBinaryForGpu) return {};
+    if (!texts && !part.has_machine_code && texts.error().status == CuStatus::kNoBinaryForGpu) return {};
     if (!texts) return tl::unexpected(texts.error());
     const auto text = std::as_bytes(std::span(texts->front().c_str(), texts->front().size() + 1));
     return Add(LinkInput::kPtx, text, name);
@@ -70,13 +70,14 @@ class Linking {
 
 }  // namespace
 
-GpuResult<std::optional<std::vector<std::byte>>> LinkParts(const Card& card, std::span<const std::byte> image) {
+GpuResult<std::optional<std::vector<std::byte>>> LinkParts(const Card& card, std::span<const std::byte> image,
+                                                           bool of_ptx) {
   const auto parts = TRY(ptx::PartsOf(image));
   if (parts.empty()) return std::nullopt;
   card.Bind();
   const auto linking = std::make_unique<Linking>(card);
   TRY(linking->Begin());
-  for (size_t p = 0; p < parts.size(); ++p) TRY(linking->Add(parts[p], fmt::format("part {}", p + 1)));
+  for (size_t p = 0; p < parts.size(); ++p) TRY(linking->Add(parts[p], fmt::format("part {}", p + 1), of_ptx));
   return TRY(linking->Complete());
 }
 

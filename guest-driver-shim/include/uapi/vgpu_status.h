@@ -32,12 +32,15 @@ struct vgpu_status {
 	__u8 uuid[16];          /* 0x30 [H] */
 	char name[64];          /* 0x40 [H] NUL padded: the VF's */
 	char gpu_name[64];      /* 0x80 [H] the same: the GPU's model; empty = not known */
-	__le64 mbz[8];          /* 0xc0 */
+	__le32 cuda_version;    /* 0xc0 [H] of the driver behind it, as cuDriverGetVersion counts; 0 = it has none of its own */
+	__le32 mbz0;            /* 0xc4 */
+	__le64 mbz[7];          /* 0xc8 */
 	struct vgpu_status_channel channel[VGPU_MAX_CHANNELS]; /* 0x100 those that are open, without gaps */
 };
 VGPU_ABI_SIZE(vgpu_status, 0x900);
 VGPU_ABI_AT(vgpu_status, uuid, 0x30);
 VGPU_ABI_AT(vgpu_status, gpu_name, 0x80);
+VGPU_ABI_AT(vgpu_status, cuda_version, 0xc0);
 VGPU_ABI_AT(vgpu_status, channel, 0x100);
 
 /* Where it is in the control page, as of the last VGPU_CTRL_STATUS. */

@@ -35,8 +35,10 @@ void Empty(Context& context) {
   FreeAllOf(context.device, &context);
 }
 
-// The primary context is used by nobody (or is to be reset): the executor forgets everything, its errors too.
+// The primary context is used by nobody (or is to be reset): the executor forgets everything, its errors too. Until it
+// is retained again its handle is that of a destroyed context, as with NVIDIA's driver.
 void ResetPrimary(Device* device) {
+  device->primary_active.store(false, std::memory_order_release);
   device->primary->storage.Clear(device->primary_handle);
   bool alone;
   {
@@ -86,6 +88,10 @@ CUresult Reset(CUdevice ordinal) {
   Command command;
   command.op = VGPU_OP_CONTEXT_SYNC;
   device->channel->Call(command);
+  {
+    MutexLock lock(device->mutex);
+    device->primary_users = 0;
+  }
   ResetPrimary(device);
   return CUDA_SUCCESS;
 }
@@ -220,6 +226,7 @@ CU_API(cuDevicePrimaryCtxRetain)(CUcontext* out, CUdevice ordinal) {
   {
     MutexLock lock(device->mutex);
     first = device->primary_users++ == 0;
+    device->primary_active.store(true, std::memory_order_release);
     *out = device->primary_handle;
   }
   if (first) SayThatThereIsAContext(device);

@@ -56,7 +56,7 @@ CU_API(cuInit)(unsigned flags) {
 
 CU_API(cuDriverGetVersion)(int* version) {
   if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *version = vgpud::cuda::kDriverVersion;
+  *version = vgpud::cuda::DriverVersion();
   return CUDA_SUCCESS;
 }
 

@@ -161,7 +161,7 @@ const Table<3> kIntegrity = [] {
 
 CUresult Integrity(uint32_t version, uint64_t unix_seconds, uint8_t* out) {
   HandshakeInput input;
-  input.driver_version = kDriverVersion;
+  input.driver_version = static_cast<uint32_t>(DriverVersion());
   input.runtime_version = version;
   input.pid = static_cast<uint32_t>(getpid());
   input.thread = static_cast<uint32_t>(pthread_self());

@@ -337,6 +337,10 @@ Current InContext(CUcontext handle, bool sticky) {
     return current;
   }
   current.device = current.context->device;
+  if (current.context->is_primary && !current.device->primary_active.load(std::memory_order_acquire)) {
+    current.error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return current;
+  }
   current.channel = current.device->channel.get();
   if (sticky) current.error = current.channel->Sticky();
   return current;

@@ -14,10 +14,9 @@
 #include "guest-driver-shim/libcuda/channel/context_storage.h"
 #include "guest-driver-shim/libcuda/channel/handle_table.h"
 #include "guest-driver-shim/libcuda/driver/event_slots.h"
+#include "guest-driver-shim/libcuda/driver/version.h"
 
 namespace vgpud::cuda {
-
-inline constexpr int kDriverVersion = 13000;
 
 struct Context;
 struct MemoryPool;
@@ -45,6 +44,8 @@ struct Device {
   bool imports_memory = false;    // they reach files of this process, which can't have the above (imported_memory.h)
   std::shared_ptr<Context> primary;
   CUcontext primary_handle = nullptr;
+  // Between a retain and a reset, or the last release: without it the handle is that of a destroyed context.
+  std::atomic<bool> primary_active{false};
 
   Mutex mutex{lock_rank::kDevice};
   int primary_users GUARDED_BY(mutex) = 0;

@@ -52,6 +52,7 @@ def on_device(directory, library, told):
 
 def test():
     with process.scratch_dir("vgpu-") as directory:
+        os.chmod(directory, 0o755)  # executors are users of their own
         os.mkdir(os.path.join(directory, "rm"))
         library = os.path.join(directory, "libcuda@rm=1@.so")
         shutil.copy(FAKE, library)

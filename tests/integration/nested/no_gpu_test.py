@@ -98,6 +98,41 @@ RUNGS = {
 }
 
 
+# What the driver is told to be like, and words of why vgpud does not start: no program of a guest would run.
+PROGRAMS = {"again=304": ["no program of a guest would run on it", "after its context was reset", "first-contact.md"]}
+VERSION = """
+import ctypes
+cuda, version = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
+assert cuda.cuDriverGetVersion(ctypes.byref(version)) == 0
+assert version.value == %d, version.value
+"""
+
+
+def driver(directory, like):
+    library = os.path.join(directory, f"libcuda@{like}@.so")
+    shutil.copy(MADE_UP, library)
+    return library
+
+
+def check_programs(directory):
+    """A program from its begin to its end is tried where guests' programs run."""
+    for like, words in PROGRAMS.items():
+        said = refused(os.path.join(directory, "run"), "--gpu", "cuda", "--cuda-library", driver(directory, like))
+        for word in words:
+            harness.check(word in said, f"{like}: it says {word!r}: {said}")
+    with daemon.private_daemon((), ["--gpu", "cuda", "--cuda-library", driver(directory, "wanders=1")]) as vgpud:
+        row = next(row for row in vgpud.ctl("gpu")["device"]["rungs"] if row["name"] == "program")
+        harness.check(row["works"] and row["what"].endswith("refused: chdir"), f"what its jail has refused is listed: {row}")
+
+
+def check_version(directory):
+    """Programs hear the older of two versions: the host's, or ours."""
+    for told, hears in ((12040, 12040), (13010, 13000)):
+        with daemon.private_daemon((), ["--gpu", "cuda", "--cuda-library", driver(directory, f"version={told}")]) as vgpud:
+            vgpud.create("a", vram="64MiB")
+            harness.check_passes(DirectProgram(vgpud.show("a"), ["/usr/bin/python3", "-c", VERSION % hears]))
+
+
 def metrics(vgpud):
     return subprocess.run([paths.VGPUCTL, "--runtime-dir", vgpud.runtime_dir, "metrics"], check=True, text=True,
                           capture_output=True, timeout=30).stdout
@@ -130,8 +165,11 @@ def check_rungs(directory):
 
 def test():
     with process.scratch_dir("vgpu-") as directory:
+        os.chmod(directory, 0o755)  # executors are users of their own
         check_refusals(directory)
         check_rungs(directory)
+        check_programs(directory)
+        check_version(directory)
     check_description()
 
 

@@ -262,9 +262,29 @@ TEST_F(ShimWire, AResetSparesOtherContexts) {
   EXPECT_EQ(0u, Take(VGPU_OP_CONTEXT_RESET).size());
   EXPECT_EQ(CUDA_SUCCESS, cuMemsetD8_v2(of_other, 1, 16));
   EXPECT_EQ(CUDA_SUCCESS, cuCtxDestroy_v2(other));
+  ASSERT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxRetain(&context_, 0));
   EXPECT_EQ(Rows{{of_other}}, ArgsOf(VGPU_OP_MEM_FREE, 1));
   EXPECT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxReset_v2(0));
+  ASSERT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxRetain(&context_, 0));
   EXPECT_EQ(1u, Take(VGPU_OP_CONTEXT_RESET).size()) << "alone again";
+}
+
+// As with NVIDIA's driver.
+TEST_F(ShimWire, AfterAResetTheContextIsDestroyedUntilItIsRetained) {
+  unsigned flags = 0;
+  int active = 1;
+  CUdeviceptr memory = 0;
+  EXPECT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxReset_v2(0));
+  EXPECT_EQ(CUDA_SUCCESS, cuCtxSetCurrent(context_));
+  EXPECT_EQ(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuCtxSynchronize());
+  EXPECT_EQ(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuMemAlloc_v2(&memory, 16));
+  EXPECT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxGetState(0, &flags, &active));
+  EXPECT_EQ(0, active);
+  EXPECT_EQ(CUDA_ERROR_INVALID_CONTEXT, cuDevicePrimaryCtxRelease_v2(0));
+  CUcontext again = nullptr;
+  ASSERT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxRetain(&again, 0));
+  EXPECT_EQ(context_, again);
+  EXPECT_EQ(CUDA_SUCCESS, cuCtxSynchronize());
 }
 
 TEST_F(ShimWire, LimitsHaveTheDefaultsOfCuda) {

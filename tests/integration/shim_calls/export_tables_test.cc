@@ -136,6 +136,7 @@ TEST_F(ShimApi, ContextsKeepWhatRuntimesStoreInThem) {
   EXPECT_EQ(std::vector<void*>{&other}, ended);
   EXPECT_EQ(CUDA_SUCCESS, cuCtxSetCurrent(nullptr));
   EXPECT_EQ(CUDA_ERROR_INVALID_CONTEXT, put(nullptr, &key, &other, note)) << "none is current";
+  ASSERT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxRetain(&context_, 0));
 }
 
 TEST_F(ShimApi, LibrariesAreHelpedAlong) {

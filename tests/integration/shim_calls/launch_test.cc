@@ -461,6 +461,7 @@ TEST_F(ShimLibrary, AnImageIsCopiedUnlessTheProgramKeepsIt) {
     ASSERT_EQ(CUDA_SUCCESS, Load(&library, text.c_str(), row.options, row.values, row.count));
     text[0] = 'y';
     ASSERT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxReset_v2(0));  // forgets what was uploaded
+    ASSERT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxRetain(&context_, 0));
     Take(VGPU_OP_MODULE_DATA);
     CUkernel kernel = nullptr;
     EXPECT_EQ(CUDA_SUCCESS, cuLibraryGetKernel(&kernel, library, "narrow"));

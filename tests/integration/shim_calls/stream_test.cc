@@ -106,6 +106,7 @@ TEST_F(ShimWire, EveryThreadHasADefaultStreamOfItsOwn) {
     EXPECT_EQ(CUDA_SUCCESS, cuStreamGetId(kPerThread, &other));
     EXPECT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxReset_v2(0));
   }).join();
+  ASSERT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxRetain(&context_, 0));
   EXPECT_EQ(Rows{}, ArgsOf(VGPU_OP_STREAM_DESTROY, 1)) << "gone with its context";
 }
 

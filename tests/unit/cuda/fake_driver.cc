@@ -32,6 +32,7 @@
 // Of a kernel that goes in turns (its name ends so) one block begins with each question whether it has ended, as long
 // as its stop word is what the turn expects. "lacks:NAME": the call that the driver does not have.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -44,10 +45,12 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "tests/unit/channels/made_channels.h"
 #include "tests/unit/cuda/fake_arrays.h"
 #include "tests/unit/cuda/fake_calls.h"
+#include "tests/unit/cuda/fake_context.h"
 #include "tests/unit/cuda/fake_kernels.h"
 #include "tests/unit/cuda/fake_memory.h"
 
@@ -117,7 +120,8 @@ Status Init(unsigned) {
   if (visible != nullptr && std::strncmp(visible, "MIG-", 4) == 0 && Knob("blind") == 0 &&
       (Knob("mig") == 0 || visible != InstanceName()))
     return 100;
-  return Knob("init");
+  const Status status = Knob("init");
+  return status != 0 ? status : NameAThread();
 }
 Status CardUuid(unsigned char* out, int) {
   std::memset(out, 0x11, 16);
@@ -159,13 +163,18 @@ Status TotalMemory(size_t* out, int) { return Answer(out, kMemory); }
 Status Retain(void** out, int) {
   MakeChannels();
   *out = &memory;
-  return Knob("retain");
+  static bool before = false;
+  const Status again = std::exchange(before, true) ? Knob("again") : 0;
+  const Status status = Knob("retain", again);
+  return status != 0 ? status : MakeContextAgain();
 }
 Status Reset(int) {
   launches.clear();
   for (const auto& [address, bytes] : memory) std::free(bytes);
   memory.clear();
-  return Knob("reset");
+  const Status status = Knob("reset");
+  if (status == 0) DropContext();
+  return status;
 }
 Status SetFlags(int, unsigned) { return 0; }
 Status SetCurrent(void*) { return 0; }
@@ -291,6 +300,8 @@ Status Load(void** out, const void* image, unsigned count, int* options, void** 
   }
   const auto* const text = static_cast<const char*>(image);
   loaded = text[0] == '.' ? text : "";
+  if (Knob("wanders") != 0) std::printf("chdir %d\n", chdir("/"));
+  if (Knob("notes") != 0) Note(text[0] == '.' ? "load PTX\n" : "load machine code\n");
   if (std::strcmp(text, "linked") == 0) Note("load what was linked\n");
   if (const Status status = Knob("turns"); loaded.find(kTurnsName) != std::string::npos && status != 0) return status;
   return Answer<void*>(out, &memory);
@@ -376,6 +387,7 @@ const struct {
 } kCalls[] = {
 #define CALL(name, function) \
   { name, reinterpret_cast<void*>(function) }
+#define IN_CONTEXT(name, function) CALL(name, &InContext<function>::Call)
     CALL("cuInit", &Init),
     CALL("cuDriverGetVersion", &Version),
     CALL("cuDeviceGetCount", &Count),
@@ -390,18 +402,18 @@ const struct {
     CALL("cuDevicePrimaryCtxReset", &Reset),
     CALL("cuDevicePrimaryCtxSetFlags", &SetFlags),
     CALL("cuCtxSetCurrent", &SetCurrent),
-    CALL("cuCtxSynchronize", &WaitForAll),
+    IN_CONTEXT("cuCtxSynchronize", &WaitForAll),
     CALL("cuCtxCreate", &MakeContext),
     CALL("cuCtxDestroy", &EndContext),
-    CALL("cuCtxSetLimit", &SetLimit),
-    CALL("cuCtxGetLimit", &GetLimit),
-    CALL("cuMemGetInfo", &MemoryInfo),
-    CALL("cuMemAlloc", &Alloc),
-    CALL("cuMemFree", &Free),
-    CALL("cuMemHostAlloc", &HostAlloc),
-    CALL("cuMemHostGetDevicePointer", &AddressOfHost),
-    CALL("cuMemHostRegister", &RegisterHost),
-    CALL("cuMemHostUnregister", &UnregisterHost),
+    IN_CONTEXT("cuCtxSetLimit", &SetLimit),
+    IN_CONTEXT("cuCtxGetLimit", &GetLimit),
+    IN_CONTEXT("cuMemGetInfo", &MemoryInfo),
+    IN_CONTEXT("cuMemAlloc", &Alloc),
+    IN_CONTEXT("cuMemFree", &Free),
+    IN_CONTEXT("cuMemHostAlloc", &HostAlloc),
+    IN_CONTEXT("cuMemHostGetDevicePointer", &AddressOfHost),
+    IN_CONTEXT("cuMemHostRegister", &RegisterHost),
+    IN_CONTEXT("cuMemHostUnregister", &UnregisterHost),
     CALL("cuMemAddressReserve", &ReserveAddresses),
     CALL("cuMemAddressFree", &FreeAddresses),
     CALL("cuMemCreate", &MakeMemory),
@@ -410,27 +422,27 @@ const struct {
     CALL("cuMemUnmap", &UnmapMemory),
     CALL("cuMemSetAccess", &SetAccess),
     CALL("cuMemGetAllocationGranularity", &Granularity),
-    CALL("cuMemFreeHost", &HostFree),
-    CALL("cuMemcpyHtoDAsync", &CopyIn),
-    CALL("cuMemcpyDtoHAsync", &CopyOut),
-    CALL("cuMemcpyDtoDAsync", &CopyWithin),
-    CALL("cuMemsetD8Async", &Fill<uint8_t>),
-    CALL("cuMemsetD16Async", &Fill<uint16_t>),
-    CALL("cuMemsetD32Async", &Fill<uint32_t>),
-    CALL("cuStreamCreate", &MakeStream),
-    CALL("cuStreamDestroy", &EndStream),
-    CALL("cuStreamSynchronize", &WaitForStream),
-    CALL("cuEventCreate", &MakeEvent),
-    CALL("cuEventDestroy", &EndEvent),
-    CALL("cuEventRecord", &Record),
-    CALL("cuEventQuery", &Query),
-    CALL("cuEventSynchronize", &WaitForEvent),
-    CALL("cuModuleLoadDataEx", &Load),
-    CALL("cuModuleUnload", &Unload),
-    CALL("cuModuleGetFunction", &FindFunction),
+    IN_CONTEXT("cuMemFreeHost", &HostFree),
+    IN_CONTEXT("cuMemcpyHtoDAsync", &CopyIn),
+    IN_CONTEXT("cuMemcpyDtoHAsync", &CopyOut),
+    IN_CONTEXT("cuMemcpyDtoDAsync", &CopyWithin),
+    IN_CONTEXT("cuMemsetD8Async", &Fill<uint8_t>),
+    IN_CONTEXT("cuMemsetD16Async", &Fill<uint16_t>),
+    IN_CONTEXT("cuMemsetD32Async", &Fill<uint32_t>),
+    IN_CONTEXT("cuStreamCreate", &MakeStream),
+    IN_CONTEXT("cuStreamDestroy", &EndStream),
+    IN_CONTEXT("cuStreamSynchronize", &WaitForStream),
+    IN_CONTEXT("cuEventCreate", &MakeEvent),
+    IN_CONTEXT("cuEventDestroy", &EndEvent),
+    IN_CONTEXT("cuEventRecord", &Record),
+    IN_CONTEXT("cuEventQuery", &Query),
+    IN_CONTEXT("cuEventSynchronize", &WaitForEvent),
+    IN_CONTEXT("cuModuleLoadDataEx", &Load),
+    IN_CONTEXT("cuModuleUnload", &Unload),
+    IN_CONTEXT("cuModuleGetFunction", &FindFunction),
     CALL("cuModuleGetFunctionCount", &CountFunctions),
     CALL("cuModuleEnumerateFunctions", &ListFunctions),
-    CALL("cuModuleGetGlobal", &FindGlobal),
+    IN_CONTEXT("cuModuleGetGlobal", &FindGlobal),
     CALL("cuLinkCreate", &LinkBegin),
     CALL("cuLinkAddData", &LinkAdd),
     CALL("cuLinkComplete", &LinkEnd),
@@ -440,22 +452,23 @@ const struct {
     CALL("cuFuncGetAttribute", &FunctionAttribute),
     CALL("cuFuncSetAttribute", &SetFunctionAttribute),
     CALL("cuOccupancyMaxActiveBlocksPerMultiprocessor", &Occupancy),
-    CALL("cuLaunchKernelEx", &Launch),
-    CALL("cuTexObjectCreate", &MakeTexture),
-    CALL("cuTexObjectDestroy", &EndTexture),
-    CALL("cuSurfObjectCreate", &MakeSurface),
-    CALL("cuSurfObjectDestroy", &EndSurface),
-    CALL("cuArray3DCreate", &RefusableArray),
-    CALL("cuArrayDestroy", &EndArray),
-    CALL("cuMipmappedArrayCreate", &MakeLevels),
+    IN_CONTEXT("cuLaunchKernelEx", &Launch),
+    IN_CONTEXT("cuTexObjectCreate", &MakeTexture),
+    IN_CONTEXT("cuTexObjectDestroy", &EndTexture),
+    IN_CONTEXT("cuSurfObjectCreate", &MakeSurface),
+    IN_CONTEXT("cuSurfObjectDestroy", &EndSurface),
+    IN_CONTEXT("cuArray3DCreate", &RefusableArray),
+    IN_CONTEXT("cuArrayDestroy", &EndArray),
+    IN_CONTEXT("cuMipmappedArrayCreate", &MakeLevels),
     CALL("cuMipmappedArrayGetLevel", &LevelOf),
-    CALL("cuMipmappedArrayDestroy", &EndLevels),
-    CALL("cuMemcpy3DAsync", &CopyRows),
+    IN_CONTEXT("cuMipmappedArrayDestroy", &EndLevels),
+    IN_CONTEXT("cuMemcpy3DAsync", &CopyRows),
     CALL("cuTensorMapEncodeTiled", &MakeMap),
     CALL("cuTensorMapEncodeIm2col", &MakeColumns),
     CALL("cuTensorMapReplaceAddress", &MoveMap),
     CALL("cuGetErrorName", &ErrorName),
     CALL("cuGetErrorString", &ErrorText),
+#undef IN_CONTEXT
 #undef CALL
 };
 
@@ -463,6 +476,7 @@ const struct {
 
 extern "C" {
 __attribute__((visibility("default"))) const char* FakeCudaNotes() { return TakeNotes(); }
+__attribute__((visibility("default"))) const char* FakeCudaLoadedWith() { return LoadedWith(); }
 __attribute__((visibility("default"))) Status cuDeviceGetUuid(unsigned char* out, int device) {
   return CardUuid(out, device);
 }

@@ -44,7 +44,11 @@ class CudaLinkTest : public CudaGpuTest {
 };
 
 TEST_F(CudaLinkTest, PtxGoesInAsTextAndMachineCodeInItsFatbin) {
-  const std::string with_code = Entry(kCubin, 91, std::string(32, 'c')) + Entry(kPtx, 75, kText);
+  const std::string with_code = Entry(kCubin, 91,
+                                      "\x7f"
+                                      "ELF" +
+                                          std::string(32, '\1')) +
+                                Entry(kPtx, 75, kText);
   const std::string image =
       Fatbin(Part(Entry(kPtx, 75, kText)) + Part(with_code) + Part(Entry(kPtx, 120, kText)) + Part(""));
   const auto loaded = Load(image);

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/jail/confine.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
+#include "base/fd.h"
 #include "base/jail/capabilities.h"
+#include "base/jail/landlock.h"
 #include "base/sanitizer.h"
 
 namespace vgpud {
@@ -89,6 +94,49 @@ TEST_F(RootOnly, SeesAnEmptyRootThatNobodyCanWrite) {
               if (::access("/proc", F_OK) == 0 || ::access("/..", F_OK) != 0) return 3;
               return ::access("/", W_OK) == 0 ? 4 : 0;
             }));
+}
+
+// The host's /proc has other numbers for the threads of a process that has namespaces.
+TEST_F(RootOnly, ADriverFindsItsThreadsInProc) {
+  EXPECT_EQ(0, InAChild([] {
+              if (::unshare(CLONE_NEWNS | CLONE_NEWPID) != 0) return 0;  // where containers forbid it
+              return InAChild([] {
+                const auto names_itself = [] {
+                  bool named = false;
+                  std::thread([&named] {
+                    const std::string path = "/proc/self/task/" + std::to_string(::syscall(SYS_gettid)) + "/comm";
+                    named = static_cast<bool>(std::ofstream(path) << "name" << std::flush);
+                  }).join();
+                  return named;
+                };
+                if (names_itself()) return 1;  // there would be nothing to be tested
+                PrepareForDriver(Confinement::kNamespaces, "");
+                return names_itself() ? 0 : 2;
+              });
+            }));
+}
+
+// Without namespaces it is the rules of the kernel for files that keep it from those of its user.
+TEST_F(RootOnly, WithoutNamespacesADriverOpensNoFilesOfItsUser) {
+  if (!HasLandlock()) GTEST_SKIP() << "this kernel has no Landlock, or it is not to be had here";
+  static const std::string own = testing::TempDir() + "confine_test." + std::to_string(::getpid());
+  std::ofstream(own) << "a secret";
+  EXPECT_EQ(0, InAChild([] {
+              const auto opens = [](const char* path, int how) {
+                const UniqueFd file{::open(path, how | O_CLOEXEC)};
+                return static_cast<bool>(file);
+              };
+              if (!opens(own.c_str(), O_RDONLY)) return 1;
+              PrepareForDriver(Confinement::kNothing, "");
+              if (opens(own.c_str(), O_RDONLY) || opens("/tmp/confine_test.new", O_CREAT | O_RDWR)) return 2;
+              if (!opens("/proc/self/status", O_RDONLY) || !opens("/usr/bin/env", O_RDONLY)) return 3;
+              if (opens("/etc/passwd", O_RDONLY)) return 4;
+              const std::string device = "/dev/null";
+              if (!EnterConfinement(Confinement::kNothing, std::nullopt, {&device, 1})) return 5;
+              if (!opens("/dev/null", O_RDWR)) return 6;
+              return opens("/proc/self/status", O_RDONLY) || opens("/usr/bin/env", O_RDONLY) ? 7 : 0;
+            }));
+  ::unlink(own.c_str());
 }
 
 TEST_F(RootOnly, KeepsTheCapabilitiesThatAreNamed) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/security.md shows the lists of system calls as they are.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -50,16 +51,21 @@ std::string Describe(const SyscallRule& rule) {
 
 // The list of one kind as docs/security.md has it: the calls without conditions in one paragraph, then one line each.
 std::string ListOf(std::span<const SyscallRule> rules) {
-  std::set<std::string> plain;
+  std::set<std::string> plain, killed;
   std::map<std::string, std::string> others;
   for (const SyscallRule& rule : rules) {
     const std::string text = Describe(rule);
+    if (rule.answer == SyscallRule::Answer::kKill) {
+      killed.insert(rule.name);
+      continue;
+    }
     if (text == "always") plain.insert(rule.name);
     if (text != "always") others[rule.name] += fmt::format("{}{}", others[rule.name].empty() ? "" : "; or ", text);
   }
   std::stringstream list;
   for (const std::string& name : plain) list << (name == *plain.begin() ? "" : ", ") << name;
   list << ".\n\n";
+  if (!killed.empty()) list << fmt::format("The end of the process: {}.\n\n", fmt::join(killed, ", "));
   for (const auto& [name, text] : others) list << "- `" << name << "`: " << text << "\n";
   return list.str();
 }

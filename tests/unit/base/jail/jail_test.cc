@@ -28,24 +28,10 @@
 #include "base/mapping.h"
 #include "base/message.h"
 #include "base/sanitizer.h"
+#include "tests/unit/base/jail/in_jail.h"
 
 namespace vgpud {
 namespace {
-
-constexpr int kKilled = 1000;
-
-// What the call did inside: 0 when it succeeded, else its errno; kKilled when it ended the process.
-int InJail(JailKind kind, long (*call)()) {
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    if (!EnterJail(kind)) ::_exit(200);
-    ::_exit(call() >= 0 ? 0 : errno);
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  if (WIFSIGNALED(status)) return WTERMSIG(status) == SIGSYS ? kKilled : -WTERMSIG(status);
-  return WEXITSTATUS(status);
-}
 
 struct Attempt {
   const char* name;
@@ -70,21 +56,11 @@ TEST_P(JailTest, EndsAsListed) {
       << "in vgpud-exec's workers";
 }
 
-long Map(int protection, int flags, uint64_t at = 0) {
-  void* p = ::mmap(reinterpret_cast<void*>(at), 4096, protection, flags, -1, 0);
-  return p == MAP_FAILED ? -1 : 0;
-}
-long StartThread() {
-  std::thread([] {}).join();
-  return 0;
-}
 // By the numbers of another architecture (x32), in a thread that could be ended alone.
 long OnAThread() {
   std::thread([] { ::syscall(0x40000000 | SYS_getpid); }).join();
   return 0;
 }
-constexpr int kAnonymous = MAP_PRIVATE | MAP_ANONYMOUS;
-
 // vgpud-keep holds what everybody would like to have: it can keep it, and give it back, and nothing else.
 TEST(KeepJailTest, OpensStartsAndSignalsNothing) {
   if (kSanitizerBuild) GTEST_SKIP() << "a build with a sanitizer has no jail";

@@ -26,6 +26,7 @@ TEST_F(VfStatusTest, SaysWhatVgpudSaidAndNothingOfAnybodyElse) {
   figures.vf_state = VGPU_VF_PARKED;
   figures.gpu_percent = 42;
   figures.capability = 89;
+  figures.cuda_version = 12040;
   const vgpu_status status = Status();
   EXPECT_EQ(uint32_t{sizeof status}, status.bytes);
   EXPECT_EQ(uint32_t{VGPU_VF_PARKED}, status.vf_state);
@@ -34,6 +35,7 @@ TEST_F(VfStatusTest, SaysWhatVgpudSaidAndNothingOfAnybodyElse) {
   EXPECT_EQ(0u, status.vram_used_bytes);
   EXPECT_EQ(42u, status.gpu_percent);
   EXPECT_EQ(89u, status.capability);
+  EXPECT_EQ(12040u, status.cuda_version);
   EXPECT_EQ(2'000u, status.slice_us);
   EXPECT_EQ(300u, status.weight);
   EXPECT_EQ(3, status.uuid[2]);

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""NVIDIA's own libcuda where a guest's executor has it, on a machine without a GPU: each version that tests/first_contact/fetch has
+fetched starts and says that there is no device. A driver that misses something of its process says another error, and no program
+of any guest would run on a GPU. And the numbers that gpu/channels and the jail have of the kernel modules are those of their headers.
+
+usage: first_contact_test.py
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import harness
+from vgpuguest import paths, process
+
+FETCHED = paths.CACHE / "nvidia"
+EXEC = paths.BUILD / "gpu" / "vgpud-exec"
+NO_DEVICE = "CUDA_ERROR_NO_DEVICE (100)"
+OLDEST = 550  # of CUDA 12.4; older ones are refused by their version
+NAMESPACES = ["unshare", "--pid", "--fork", "--mount"]
+OWN_USER = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount"]
+# As an executor is started by hand: what is in front of it, its confinement, and what is tried by that.
+BY_HAND = (
+    ([], "nothing", "without namespaces, by Landlock where there is any"),
+    (NAMESPACES, "namespaces", "in namespaces with a /proc of its own"),
+    (OWN_USER, "user-namespace", "the same behind a user namespace"),
+    (NAMESPACES, "nothing", "in namespaces where no /proc can be mounted, which is as in a container"),
+)
+
+
+def versions():
+    return sorted(folder.name for folder in FETCHED.glob("[0-9]*.*") if (folder / "lib" / "libcuda.so.1").exists())
+
+
+def driver_of(version, directory):
+    """A copy that users of VFs may read."""
+    folder = os.path.join(directory, version)
+    shutil.copytree(FETCHED / version / "lib", folder, symlinks=True)
+    return os.path.join(folder, "libcuda.so.1")
+
+
+def said_by(version):
+    return NO_DEVICE if int(version.split(".")[0]) >= OLDEST else "is too old"
+
+
+def check_daemon(version, library, directory):
+    ended = subprocess.run([paths.VGPUD, "--runtime-dir", os.path.join(directory, "run"), "--gpu", "cuda", "--cuda-library", library],
+                           stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=120)
+    harness.check(ended.returncode == 1 and said_by(version) in ended.stderr, f"{version}: vgpud says so: {ended.stderr}")
+
+
+def check_by_hand(version, library):
+    for front, confinement, what in BY_HAND:
+        if front and os.geteuid() != 0:
+            continue
+        ended = subprocess.run([*front, EXEC, "--backend", "cuda", "--vf", "trial", "--confinement", confinement, "--cuda-library", library,
+                                "--describe-gpu"], stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=60, check=False)
+        harness.check(said_by(version) in ended.stderr, f"{version}, {what}: {ended.stderr}")
+        harness.check("can't be loaded" not in ended.stderr, f"{version}, {what}: its compilers are loaded: {ended.stderr}")
+
+
+# In mounts of its own somebody listens where the driver looks for MPS, and never answers.
+LISTENER = """
+import os, socket, subprocess, sys
+subprocess.run(["mount", "-t", "tmpfs", "none", "/tmp"], check=True)
+os.mkdir("/tmp/nvidia-mps")
+mps = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+mps.bind("/tmp/nvidia-mps/control")
+mps.listen()
+sys.stderr.write(subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=30).stderr)
+"""
+
+
+def check_mps(version):
+    if os.geteuid() != 0:
+        return
+    library = FETCHED / version / "lib" / "libcuda.so.1"
+    ended = subprocess.run(["unshare", "--mount", sys.executable, "-c", LISTENER, EXEC, "--backend", "cuda", "--vf", "trial", "--cuda-library",
+                            library, "--describe-gpu"], stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=60, check=False)
+    harness.check(said_by(version) in ended.stderr, f"{version}: whoever listens in /tmp can't hold it: {ended.stderr[-300:]}")
+
+
+def check_numbers(version):
+    """compare.cc compiles, and does not with a number that is wrong."""
+    compare = paths.REPO / "tests" / "first_contact" / "compare.cc"
+    headers = FETCHED / version / "include" / "modules" / "nvidia-open-kernel"
+    command = ["c++", "-std=c++20", "-fsyntax-only", "-w", f"-I{paths.REPO}", "-isystem", headers / "common" / "inc", "-isystem",
+               headers / "nvidia-uvm", "-x", "c++", "-"]
+    text = compare.read_text(encoding="utf-8")
+
+    def compiled(source):
+        return subprocess.run(command, input=source, text=True, capture_output=True, timeout=120, check=False)
+
+    right = compiled(text)
+    harness.check(right.returncode == 0, f"{version}: the numbers are those of the headers: {right.stderr}")
+    wrong = compiled(re.sub(r"\bNV_ERR_INVALID_CHANNEL\b", "NV_ERR_INVALID_CLASS", text))
+    harness.check("static assertion" in wrong.stderr, f"{version}: a wrong number is noticed")
+
+
+def test():
+    if not versions():
+        harness.skip("NVIDIA's driver was not fetched: tests/first_contact/fetch does it where Debian's archive is in reach")
+    with process.scratch_dir("vgpu-") as directory:
+        os.chmod(directory, 0o755)
+        for version in versions():
+            library = driver_of(version, directory)
+            check_daemon(version, library, directory)
+            check_by_hand(version, library)
+            check_mps(version)
+            check_numbers(version)
+            print(f"{version}: {said_by(version)}, in every confinement", file=sys.stderr)
+
+
+harness.main(test, needs_guest=False)
