@@ -91,7 +91,7 @@ PRODUCT = [
                                            "guest-driver-shim/libcuda/graph/", "guest-driver-shim/libcuda/module/",
                                            "guest-driver-shim/libcuda/api.h"]),
     ("guest-driver-shim/libcuda/generated/", ["guest-driver-shim/libcuda/proc_table.h", "guest-driver-shim/libcuda/channel/"]),
-    ("guest-driver-shim/libnvidia-ml/", ["base/locks/", "guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/channel_list.h", "guest-driver-shim/libcuda/channel/vf_status.h",
+    ("guest-driver-shim/libnvidia-ml/", ["base/locks/", "guest-driver-shim/include/uapi/", "guest-driver-shim/libcuda/channel/channel_list.h", "guest-driver-shim/libcuda/channel/vf_status.h", "guest-driver-shim/libcuda/driver/version.h",
                                         "guest-driver-shim/libcuda/channel/os.h", "guest-driver-shim/libcuda/channel/pci_address.h",
                                          "guest-driver-shim/libcuda/channel/uuid_text.h"]),
     ("guest-driver-shim/kmod/", ["guest-driver-shim/include/uapi/"]),

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "guest-driver-shim/libcuda/driver/version.h"
 #include "guest-driver-shim/libnvidia-ml/library.h"
 
 namespace {
@@ -21,8 +22,6 @@ constexpr ErrorRow kErrors[] = {
 #include "guest-driver-shim/libnvidia-ml/generated/error_table.inc"
 };
 
-// The CUDA version of libcuda.so.1 beside us.
-constexpr int kCudaVersion = 13000;
 // There is no driver of NVIDIA's: what stands in for one is this project.
 constexpr char kDriverVersion[] = VGPU_VERSION;
 // The interface that the names are of, then ours.
@@ -35,7 +34,7 @@ nvmlReturn_t Text(const char* text, char* to, unsigned room) {
 
 nvmlReturn_t CudaVersion(int* version) {
   if (version == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-  *version = kCudaVersion;
+  *version = vgpud::cuda::DriverVersion();  // what libcuda.so.1 beside us says
   return NVML_SUCCESS;
 }
 

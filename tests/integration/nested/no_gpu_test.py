@@ -103,8 +103,9 @@ PROGRAMS = {"again=304": ["no program of a guest would run on it", "after its co
 VERSION = """
 import ctypes
 cuda, version = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
-assert cuda.cuDriverGetVersion(ctypes.byref(version)) == 0
-assert version.value == %d, version.value
+nvml, same = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_int()
+assert cuda.cuDriverGetVersion(ctypes.byref(version)) == 0 and nvml.nvmlSystemGetCudaDriverVersion(ctypes.byref(same)) == 0
+assert version.value == same.value == %d, (version.value, same.value)
 """
 
 
