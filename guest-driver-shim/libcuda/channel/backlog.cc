@@ -14,8 +14,8 @@ constexpr uint64_t kUnitBytes = 4096;
 constexpr uint64_t kMostKept = 64 << 10;
 // Idle streams that are remembered, so that programs with few of them make no new entries all the time.
 constexpr size_t kRemembered = 64;
-// Of others than one's own: so many units are worth an operation that asks for their end.
-constexpr uint64_t kWorthAsking = 32;
+// Each question is an operation of the host, too.
+constexpr size_t kAskedAtOnce = 64;
 
 bool WaitsForElse(uint32_t op) {
   return op == VGPU_OP_EVENT_WAIT || op == VGPU_OP_GATE_WAIT || op == VGPU_OP_WAIT_VALUE;
@@ -77,16 +77,14 @@ Backlog::Place Backlog::Add(Place place, uint64_t units, bool tells) noexcept {
   return place;
 }
 
-bool Backlog::IsSilent(const Streams::value_type& entry, uint32_t wanted) {
-  const auto& [number, stream] = entry;
-  return stream.is_silent() && (number == wanted || stream.outstanding() >= kWorthAsking);
-}
-
 std::vector<uint32_t> Backlog::Silent(uint32_t stream) const {
   std::vector<uint32_t> silent;
   MutexLock lock(mutex_);
-  for (const auto& each : streams_)
-    if (IsSilent(each, stream)) silent.push_back(each.first);
+  if (const Stream* const own = Find(stream); own != nullptr && own->is_silent()) silent.push_back(stream);
+  for (const auto& [number, each] : streams_) {
+    if (silent.size() == kAskedAtOnce) break;
+    if (number != stream && each.is_silent()) silent.push_back(number);
+  }
   return silent;
 }
 
@@ -96,12 +94,6 @@ std::vector<uint32_t> Backlog::SilentHeld() const {
   for (const auto& [number, stream] : streams_)
     if (stream.is_silent() && stream.is_held()) silent.push_back(number);
   return silent;
-}
-
-bool Backlog::AnySilent(uint32_t stream) const {
-  MutexLock lock(mutex_);
-  return std::any_of(streams_.begin(), streams_.end(),
-                     [&](const Streams::value_type& each) { return IsSilent(each, stream); });
 }
 
 bool Backlog::IsSilent(uint32_t stream) const {

@@ -44,12 +44,11 @@ class Backlog {
   Place Add(Place place, uint64_t units, bool tells) noexcept;
   // Should the next operation of the stream ask for its completion?
   bool IsDue(uint32_t stream) const;
-  // Streams whose end no completion on its way will tell: that one if it is such a stream, and others with much; those
-  // that are held.
+  // Streams whose end no completion on its way will tell: that one first if it is such a stream, and some of the
+  // others; all that are held.
   std::vector<uint32_t> Silent(uint32_t stream) const;
-  bool AnySilent(uint32_t stream) const;
-  bool IsSilent(uint32_t stream) const;
   std::vector<uint32_t> SilentHeld() const;
+  bool IsSilent(uint32_t stream) const;
 
   // The completion of a place has come. `failed`: perhaps it was refused, and what is before it goes on.
   void Done(const Place& place, bool failed);
@@ -70,7 +69,6 @@ class Backlog {
   };
   using Streams = std::unordered_map<uint32_t, Stream>;
   const Stream* Find(uint32_t stream) const REQUIRES(mutex_);
-  static bool IsSilent(const Streams::value_type& entry, uint32_t wanted);
   void Reach(Stream& stream, uint64_t position) REQUIRES(mutex_);
 
   mutable Mutex mutex_{lock_rank::kBacklog};

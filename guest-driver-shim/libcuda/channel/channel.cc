@@ -17,6 +17,8 @@ namespace {
 // The device raises no interrupt when it merely consumes: waiting for space looks again this often.
 constexpr int kSpaceRecheckMs = 1;
 constexpr int kRecheckMs = 1000;
+// Whoever waits for a share asks some streams at a time for their ends.
+constexpr int kAskAgainMs = 10;
 constexpr CUresult kLostError = CUDA_ERROR_DEVICE_UNAVAILABLE;
 
 // Those that wait for all work of the channel first, and keep the ring waiting (uapi/vgpu_abi.h).
@@ -279,9 +281,9 @@ void Channel::AwaitShare(uint32_t stream, uint64_t units) {
   while (!backlog_.HasRoom(stream, units) && LostOrPoisoned() == CUDA_SUCCESS) {
     for (const uint32_t each : backlog_.Silent(stream)) AskForEnd(each);
     const auto news = [&] {
-      return backlog_.HasRoom(stream, units) || backlog_.AnySilent(stream) || LostOrPoisoned() != CUDA_SUCCESS;
+      return backlog_.HasRoom(stream, units) || backlog_.IsSilent(stream) || LostOrPoisoned() != CUDA_SUCCESS;
     };
-    WaitUntil(news, kRecheckMs);
+    WaitUntil(news, kAskAgainMs);
   }
 }
 

@@ -183,6 +183,19 @@ TEST_F(Flood, RecordsOfOneEvent) {
   EXPECT_EQ(CUDA_SUCCESS, cuEventDestroy_v2(event));
 }
 
+// Nobody has asked for the end of what each stream has; together it is as much as there is room for.
+TEST_F(Flood, ManyStreamsWithLittleEach) {
+  constexpr unsigned kStreams = 600, kEach = 8;
+  const CUdeviceptr memory = Alloc(64);
+  std::vector<CUstream> streams(kStreams);
+  for (CUstream& stream : streams) {
+    ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (unsigned i = 0; i < kEach; ++i) ASSERT_EQ(CUDA_SUCCESS, cuMemsetD8Async(memory, 1, 64, stream));
+  }
+  for (const CUstream stream : streams) EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
+  EXPECT_EQ(CUDA_SUCCESS, cuMemFree_v2(memory));
+}
+
 // The program has as many events as it likes, and the driver markers of its own all the same.
 TEST_F(Flood, EventsTakeNothingFromHostFunctions) {
   std::vector<CUevent> events(2 * VGPU_EVENT_SLOTS);
