@@ -23,7 +23,6 @@
 #include "vgpud/control/listen.h"
 #include "vgpud/control/long_routes.h"
 #include "vgpud/control/metrics.h"
-#include "vgpud/control/new_vf_routes.h"
 #include "vgpud/control/permissions.h"
 #include "vgpud/control/prometheus_text.h"
 #include "vgpud/control/stats_json.h"

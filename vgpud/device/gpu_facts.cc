@@ -57,15 +57,16 @@ Result<GpuFacts> ParseGpuFacts(const std::string& lines) {
   return facts;
 }
 
-ExecQuestion question = TRY(ExecQuestion::Ask(choice, start, ExecArguments().Add(ExecOption::kDescribeGpu).Take()));
-const auto text = question.Await(kAnswerLimit);
-if (!text && text.error().code == std::errc::timed_out)
-  return Fail(std::errc::timed_out, "the CUDA driver did not answer within a minute");
-if (!text) return Fail(text.error().code, fmt::format("--gpu {}: {}", choice.gpu, text.error().context));
-GpuFacts facts = TRY(ParseGpuFacts(*text));
-const Topology topology = ReadTopology();
-if (const PciGpu* const found = topology.FindGpu(facts.address); found != nullptr) facts.on_bus = *found;
-return facts;
+Result<GpuFacts> AskGpu(const GpuChoice& choice, const ExecStart& start) {
+  ExecQuestion question = TRY(ExecQuestion::Ask(choice, start, ExecArguments().Add(ExecOption::kDescribeGpu).Take()));
+  const auto text = question.Await(kAnswerLimit);
+  if (!text && text.error().code == std::errc::timed_out)
+    return Fail(std::errc::timed_out, "the CUDA driver did not answer within a minute");
+  if (!text) return Fail(text.error().code, fmt::format("--gpu {}: {}", choice.gpu, text.error().context));
+  GpuFacts facts = TRY(ParseGpuFacts(*text));
+  const Topology topology = ReadTopology();
+  if (const PciGpu* const found = topology.FindGpu(facts.address); found != nullptr) facts.on_bus = *found;
+  return facts;
 }
 
 }  // namespace vgpud::daemon

@@ -191,7 +191,6 @@ Ns HistoryKeeper::Waited() const {
 }
 
 std::string HistoryKeeper::HangText() const {
-  const Ns busy = worker_.busy(Now());
   if (!hangs()) return {};
   return fmt::format(
       "usage history {}: the disk has not answered for {} s: what is used meanwhile is written when it does", path_,

@@ -28,8 +28,8 @@ constexpr uint64_t kOrdinaryWeight = 100;
 constexpr uint64_t kOrdinaryShares = 1024;
 // What there is instead (vgpud/vf/cpu_account.cc, gpu/exec/guard.cc).
 constexpr const char* kInstead[kCgroupControllers] = {
-    "instead threads of a VF that computes too much outside of its turns get the lowest priority (nice 19), under an "
-    "ordinary user for as long as they live, and processors are not divided among VFs",
+    ("instead threads of a VF that computes too much outside of its turns get the lowest priority (nice 19), under an "
+     "ordinary user for as long as they live, and processors are not divided among VFs"),
     "instead the processes that there are, and those that vgpud saw end, are added up",
     "instead each executor has a limit of its own (RLIMIT_DATA)",
     "instead an executor with more threads than it can need is killed",

@@ -18,7 +18,8 @@ namespace vgpud::daemon {
 namespace {
 
 constexpr uid_t kNobodyKnown = static_cast<uid_t>(-1);
-constexpr size_t kNetworkBytes = 8;  // of an IPv6 address: one host has all that follows
+constexpr Ns kMostForOthers = std::chrono::seconds{1};  // that what others used makes a sharer wait
+constexpr size_t kNetworkBytes = 8;                     // of an IPv6 address: one host has all that follows
 
 std::string TextOf(int family, const void* address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
@@ -168,9 +169,11 @@ TokenBucket& Rates::Of(const Sharer& who, TimePoint now) {
 Ns Rates::Take(const Sharer& who, uint64_t units, TimePoint now) {
   if (who.privileged) return Ns{0};
   TokenBucket& own = Of(who, now);
+  const bool owes_nothing = own.IsFull(now);
   own.Take(units, now);
-  all_.Take(units, now);
-  return std::max(own.Wait(now), all_.Wait(now));
+  // A sharer that does not wait, as it leaves instead, would run up debts for all.
+  if (all_.Wait(now) < kMostForOthers) all_.Take(std::min<uint64_t>(units, limit_.all_per_second), now);
+  return owes_nothing ? own.Wait(now) : std::max(own.Wait(now), all_.Wait(now));
 }
 
 Ns Rates::Wait(const Sharer& who, TimePoint now) {

@@ -99,7 +99,8 @@ PciGpu Describe(pci_access* access, pci_dev* device) {
 std::vector<PciGpu> ReadPci(const std::string& sys) {
   std::unique_ptr<pci_access, EndAccess> access{pci_alloc()};
   access->method = PCI_ACCESS_SYS_BUS_PCI;
-  access->error = &Throw;
+  // Of a function that does not return, as libpci has it where the compiler can say so.
+  access->error = reinterpret_cast<decltype(access->error)>(&Throw);
   access->warning = &Ignore;
   std::string path = fmt::format("{}/bus/pci", sys);
   std::string key = "sysfs.path";

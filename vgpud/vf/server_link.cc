@@ -46,8 +46,7 @@ double Seconds(Ns time) { return std::chrono::duration<double>(time).count(); }
 
 ServerLink::ServerLink(EventLoop& loop, std::string vf, UniqueFd socket, pid_t server, const EventBudgets& budgets,
                        Events events, uint64_t asked)
-    : loop_(loop),
-      vf_(std::move(vf)),
+    : vf_(std::move(vf)),
       socket_(ForeignFd{std::move(socket)}),
       events_(std::move(events)),
       budget_(budgets, Now()),

@@ -60,7 +60,6 @@ class ServerLink {
   void SlowDown(Ns wait);
   void Look();
 
-  EventLoop& loop_;
   const std::string vf_;
   const ForeignFd socket_;
   const Events events_;

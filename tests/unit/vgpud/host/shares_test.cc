@@ -158,9 +158,18 @@ TEST(RatesTest, WhoHasUsedNothingDoesNotWaitForTheDebtsOfOthers) {
   EXPECT_LT(9s, rates.Wait(kA, kStart));
   EXPECT_EQ(0ns, rates.Wait(kB, kStart));
   EXPECT_TRUE(rates.TryTake(kB, 1, kStart));
-  EXPECT_LT(9s, rates.Wait(kB, kStart)) << "has used something";
+  EXPECT_LT(0ns, rates.Wait(kB, kStart)) << "has used something";
   EXPECT_FALSE(rates.TryTake(kB, 1, kStart));
   EXPECT_EQ(0ns, rates.Wait(kB, kStart + 100ms));
+}
+
+TEST(RatesTest, ThoseWhoLeaveInsteadOfWaitingMakeNoDebtsForAll) {
+  Rates rates({.what = "requests", .each_per_second = 20, .each_at_once = 40, .all_per_second = 500, .all_at_once = 50},
+              kStart);
+  for (int user = 0; user < 200; ++user)
+    for (int i = 0; i < 100; ++i) (void)rates.Take(Sharer{fmt::format("user {}", user)}, 1, kStart);
+  EXPECT_EQ(0ns, rates.Take({"a polite one"}, 1, kStart)) << "has used nothing";
+  EXPECT_GE(1s + 2ms, rates.Take({"a polite one"}, 1, kStart));
 }
 
 TEST(RatesTest, WhoTakesMoreThanThereIsWaits) {
