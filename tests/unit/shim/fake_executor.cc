@@ -15,6 +15,9 @@ namespace {
 
 std::atomic_ref<uint32_t> Word(uint32_t& word) { return std::atomic_ref<uint32_t>(word); }
 constexpr size_t kMostWaiting = 4096;  // as many as an executor queues
+bool IsOfStream(const vgpu_sqe& entry) {
+  return (entry.op >= VGPU_OP_LAUNCH && entry.op <= VGPU_OP_STREAM_SYNC) || entry.op == VGPU_OP_GATE_WAIT;
+}
 constexpr uint64_t kVectorAdd = 7;
 constexpr uint64_t kNarrow = 8;
 
@@ -113,8 +116,7 @@ void FakeExecutor::Interrupt(bool always) {
 }
 
 bool FakeExecutor::MustWait(const vgpu_sqe& entry, size_t before) const {
-  const bool of_stream =
-      (entry.op >= VGPU_OP_LAUNCH && entry.op <= VGPU_OP_STREAM_SYNC) || entry.op == VGPU_OP_GATE_WAIT;
+  const bool of_stream = IsOfStream(entry);
   const bool of_all = entry.op == VGPU_OP_CONTEXT_SYNC || entry.op == VGPU_OP_CONTEXT_RESET;
   if (entry.op == VGPU_OP_GATE_WAIT && std::atomic_ref<__u64>(header_.gate[entry.args[0]]).load() < entry.args[1]) {
     return true;
@@ -128,8 +130,15 @@ bool FakeExecutor::MustWait(const vgpu_sqe& entry, size_t before) const {
 }
 
 bool FakeExecutor::RunWaiting() {
+  std::vector<uint32_t> held;  // streams whose first one must wait; few
   for (size_t i = 0; i < waiting_.size(); ++i) {
-    if (MustWait(waiting_[i].entry, i)) continue;
+    const vgpu_sqe& entry = waiting_[i].entry;
+    const bool of_stream = IsOfStream(entry);
+    if (of_stream && std::find(held.begin(), held.end(), entry.stream) != held.end()) continue;
+    if (MustWait(entry, i)) {
+      if (of_stream) held.push_back(entry.stream);
+      continue;
+    }
     Waiting next = std::move(waiting_[i]);
     waiting_.erase(waiting_.begin() + static_cast<long>(i));
     Finish(next.entry, next.own.empty() ? next.payload : std::span(next.own));
