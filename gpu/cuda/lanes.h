@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What work of this context is on the GPU or may be: a stream of the driver for each kernel that runs, so that kernels
 // of different guest streams can run together, and for those that are launched behind it; and one for copies. The
-// executor keeps the order between guest streams itself (gpu/exec/streams.h): it starts nothing before what it waits
-// for has ended, but for what is launched behind that.
+// executor keeps the order between guest streams itself (gpu/exec/channel/streams.h): it starts nothing before what it
+// waits for has ended, but for what is launched behind that.
 #pragma once
 
 #include <cstdint>

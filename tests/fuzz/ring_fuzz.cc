@@ -37,23 +37,16 @@ class Ring {
     if (!memory) return;
     payload_bytes_ = memory->payload_bytes();
     core_.emplace(*memory, kQuota,
-                  ChannelCallbacks{.interrupt = [this] { Disturb(); },
-                                   .exclusive = [this] { Disturb(); },
-                                   .unlocked =
-                                       [this](const std::function<void()>& work) {
-                                         Disturb();
-                                         work();
-                                       },
-                                   .make_gpu = [] { return std::make_unique<soft::SoftGpu>(kQuota, soft::BestIsa()); },
-                                   .now_ns =
-                                       [this] {
-                                         Disturb();
-                                         return ++now_;
-                                       },
-                                   .drill = nullptr,
-                                   .progress = [this] { AnswerJob(); },
-                                   .memory = nullptr,
-                                   .context = nullptr});
+                  ChannelCallbacks{
+                      .interrupt = [this] { Disturb(); },
+                      .progress = [this] { AnswerJob(); },
+                      .make_gpu = [] { return std::make_unique<soft::SoftGpu>(kQuota, soft::BestIsa()); },
+                      .now_ns =
+                          [this] {
+                            Disturb();
+                            return ++now_;
+                          },
+                  });
   }
   void Run() {
     if (!core_) return;
@@ -218,8 +211,15 @@ class Ring {
   void Settle() {
     std::atomic<uint32_t> word{0};
     for (int round = 0; round < 40; ++round) {
-      const ChannelEngine::Ring ring = core_->ConsumeOne();
-      if (ring == ChannelEngine::Ring::kCopy) core_->copy().Run();
+      ChannelEngine::Ring ring = core_->ConsumeOne(false);
+      if (ring == ChannelEngine::Ring::kAlone) {
+        Disturb();
+        ring = core_->ConsumeOne();
+      }
+      if (ring == ChannelEngine::Ring::kCopy) {
+        Disturb();
+        core_->copy().Run();
+      }
       bool more = ring == ChannelEngine::Ring::kMore || ring == ChannelEngine::Ring::kPart ||
                   ring == ChannelEngine::Ring::kLink || ring == ChannelEngine::Ring::kCopy;
       more |= ServeLedger();

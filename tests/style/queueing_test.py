@@ -20,12 +20,12 @@ def number(path, name):
 
 
 def main():
-    streams = number("gpu/exec/streams.h", "kMaxStreams")
+    streams = number("gpu/exec/channel/streams.h", "kMaxStreams")
     gates, for_turns = number(ABI, "VGPU_GATES"), number("guest-driver-shim/libcuda/launch/host_function.cc", "kGatesForTurns")
     slots = number(ABI, "VGPU_EVENT_SLOTS")
-    room = number("gpu/exec/channel_engine.cc", "kMaxQueued") + number(ABI, "VGPU_SQ_ENTRIES")
+    room = number("gpu/exec/channel/stream_work.cc", "kMaxQueued") + number(ABI, "VGPU_SQ_ENTRIES")
     lanes = number("guest-driver-shim/libcuda/graph/lanes.cc", "kMostLanes")
-    assert number("guest-driver-shim/libcuda/channel/turns.h", "kMostAdmitted") * 2 == number("gpu/exec/channel_engine.cc", "kMaxQueued")
+    assert number("guest-driver-shim/libcuda/channel/turns.h", "kMostAdmitted") * 2 == number("gpu/exec/channel/stream_work.cc", "kMaxQueued")
     wanted = {
         "docs/queueing.md": [f"(a graph has {lanes - 1} at most) | {streams - 2} |", f"some {room // 1000 * 1000} of a process",
                              f"| {slots} of a process |", f"| {gates - for_turns} of a process |"],
