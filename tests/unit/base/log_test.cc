@@ -2,6 +2,7 @@
 #include "base/log.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -65,8 +66,8 @@ TEST(LogTest, EveryByteHasItsForm) {
 TEST(LogTest, TheCutIsSaidToTheByte) {
   EXPECT_EQ(2048u, kMaxLogText);
   EXPECT_EQ(std::string(2045, 'x'), EscapeForLog(std::string(2045, 'x')));
-  EXPECT_EQ(std::string(2045, 'x') + "... (1 bytes more)", EscapeForLog(std::string(2046, 'x')));
-  EXPECT_EQ(std::string(2045, 'x') + "... (955 bytes more)", EscapeForLog(std::string(3000, 'x')));
+  EXPECT_EQ(fmt::format("{:x<2045}... (1 bytes more)", ""), EscapeForLog(std::string(2046, 'x')));
+  EXPECT_EQ(fmt::format("{:x<2045}... (955 bytes more)", ""), EscapeForLog(std::string(3000, 'x')));
   std::string escaped;
   for (int i = 0; i < 512; ++i) escaped += "\\x01";
   EXPECT_EQ(escaped, EscapeForLog(std::string(512, '\x01')));
