@@ -145,6 +145,6 @@ constexpr Case kCases[] = {{"Launches", &Work::Launch, 1},
                            {"HostFunctionsOfEight", &Work::Call, 8},
                            {"Graphs", &Work::Graph, 1}};
 INSTANTIATE_TEST_SUITE_P(Floods, Blocked, testing::ValuesIn(kCases),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
