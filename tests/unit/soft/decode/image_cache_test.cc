@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same text loaded more than once: decoded once, and yet modules of their own.
+#include <fmt/core.h>
+
 #include "tests/unit/soft/rig/soft_fixture.h"
 
 namespace vgpud::soft {
@@ -54,7 +56,7 @@ class SoftImageCache : public testing::Test {
 TEST_F(SoftImageCache, TheSameTextIsDecodedOnce) {
   const auto first = LoadText(m.gpu, kCounter);
   const auto second = LoadText(m.gpu, kCounter);
-  const auto third = LoadText(m.gpu, std::string(kCounter) + "\n");
+  const auto third = LoadText(m.gpu, fmt::format("{}\n", kCounter));
   EXPECT_EQ(CodeOf(*first), CodeOf(*second));
   EXPECT_NE(CodeOf(*first), CodeOf(*third));
   EXPECT_EQ(m.gpu.images().hits(), 1u);

@@ -2,6 +2,7 @@
 // Running kernels on the soft GPU in tests.
 #pragma once
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -152,7 +153,7 @@ inline constexpr const char* kGridSync = R"(
   END:)";
 
 inline std::string ReadPtx(const std::string& name) {
-  std::ifstream file(std::string(TEST_PTX_DIR) + "/" + name + ".ptx");
+  std::ifstream file(fmt::format("{}/{}.ptx", TEST_PTX_DIR, name));
   std::stringstream text;
   text << file.rdbuf();
   EXPECT_FALSE(text.str().empty()) << name;
