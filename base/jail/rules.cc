@@ -214,7 +214,7 @@ constexpr SyscallRule kKeep[] = {
 // Our own libcuda, where that is the driver, asks whether memory is there, and does without an answer.
 constexpr SyscallRule kNested[] = {
     Refuse("mincore", ENOSYS),
-    Refuse("process_vm_readv", ENOSYS, OwnPid(0)),
+    Refuse("process_vm_readv", ENOSYS),
 };
 
 // What a GPU's driver needs beside: its device files, which are all that there is to be opened, their controls and

@@ -283,7 +283,7 @@ def implemented():
 
 def refused():
     """{symbol: error} of interop.cc."""
-    text = (LIBCUDA / "interop.cc").read_text()
+    text = (LIBCUDA / "api/interop.cc").read_text()
     return dict(re.findall(r"^CU_REFUSES\((cu\w+),.*?(CUDA_ERROR_\w+)\)$", text, re.M | re.S))
 
 

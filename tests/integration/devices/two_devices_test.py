@@ -118,6 +118,7 @@ must("cuStreamDestroy_v2", s1)
 
 # Memory that comes after a reset has addresses of its own again.
 must("cuDevicePrimaryCtxReset_v2", 1)
+must("cuDevicePrimaryCtxRetain", ctypes.byref(contexts[1]), 1)
 see("after a reset", memory(1, 9) in blocks[::2], False)
 sys.exit(wrong != 0)
 """

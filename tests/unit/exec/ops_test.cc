@@ -191,7 +191,8 @@ TEST(LimitOps, EachKindHasItsMost) {
   EXPECT_EQ(rig.vf_quota, rig.script->heap);
   EXPECT_EQ(kInvalid, rig.Do(VGPU_OP_LIMIT_SET, {VGPU_LIMIT_MALLOC_HEAP, rig.vf_quota + 1}));
   EXPECT_EQ(kInvalid, rig.Do(VGPU_OP_LIMIT_SET, {0, 1}));
-  EXPECT_EQ(kInvalid, rig.Do(VGPU_OP_LIMIT_SET, {4, 1}));
+  EXPECT_EQ(801u, rig.Do(VGPU_OP_LIMIT_SET, {VGPU_LIMIT_VRAM_PART, 1})) << "addresses that it can't choose";
+  EXPECT_EQ(kInvalid, rig.Do(VGPU_OP_LIMIT_SET, {VGPU_LIMIT_VRAM_PART + 1, 1}));
   ExecRig small(0x200000, 32 << 20);
   EXPECT_EQ(0u, small.Status(small.guest.Submit({VGPU_OP_LIMIT_SET, {VGPU_LIMIT_PRINTF_FIFO, 32 << 20}})));
   EXPECT_EQ(2u, small.Status(small.guest.Submit({VGPU_OP_LIMIT_SET, {VGPU_LIMIT_PRINTF_FIFO, (32 << 20) + 1}})));

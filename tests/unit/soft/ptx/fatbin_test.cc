@@ -175,7 +175,7 @@ TEST(Fatbin, TextsHaveALimitForOneAndForAll) {
   const std::string largest = part(64u << 20);
   ASSERT_TRUE(Select(largest));
   EXPECT_EQ(Select(largest)->size(), 64u << 20);
-  ExpectInvalid(part((64u << 20) + 1), "67108865 bytes of PTX, the limit is 67108864 for one entry and 268435456 for");
+  ExpectInvalid(part((64u << 20) + 1), "67108865 bytes of code, the limit is 67108864 for one entry and 268435456 for");
   const std::string most = parts(largest, 4, "");
   const auto texts = SelectPtx(std::as_bytes(std::span{most.data(), most.size()}), 75);
   ASSERT_TRUE(texts) << texts.error().text;

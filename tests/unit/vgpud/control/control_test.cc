@@ -74,7 +74,7 @@ TEST_F(ControlTest, WhatIsReadWithoutAVf) {
   EXPECT_EQ(Json::array(), stats["vfs"]);
   const Answer metrics = Ask("GET", "/metrics");
   EXPECT_NE(std::string::npos, metrics.head.find("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
-  EXPECT_NE(std::string::npos, metrics.body.find("\nvgpud_history_up 1\n"));
+  EXPECT_NE(std::string::npos, metrics.body.find("\nvgpud_history_up{gpu=\"soft0\"} 1\n"));
 }
 
 TEST_F(ControlTest, OfAVfThatThereIsNotNothingIsChanged) {
@@ -275,11 +275,11 @@ TEST_F(ControlTest, ThePortForPrometheusAnswersMetricsAlone) {
     const Answer metrics = get("GET", "/metrics");
     EXPECT_EQ(200, metrics.status);
     EXPECT_NE(std::string::npos, metrics.head.find("Connection: close\r\n")) << "one request for each connection";
-    EXPECT_NE(std::string::npos, metrics.body.find("vgpud_gpu_vfs 0"));
+    EXPECT_NE(std::string::npos, metrics.body.find("vgpud_gpu_vfs{gpu=\"soft0\"} 0"));
     for (const char* path : {"/v1/vfs", "/v1/stats", "/v1/gpu", "/v1/report", "/"})
       EXPECT_EQ(404, get("GET", path).status) << path;
     for (const char* method : {"POST", "PATCH", "DELETE"}) EXPECT_EQ(501, get(method, "/metrics").status) << method;
-    EXPECT_NE(std::string::npos, Ask("GET", "/metrics").body.find("vgpud_gpu_vfs 0")) << "the socket answers too";
+    EXPECT_NE(std::string::npos, Ask("GET", "/metrics").body.find("vgpud_gpu_vfs{gpu=\"soft0\"} 0")) << "the socket answers too";
     const auto taken = Control::ServeMetrics(loop_, Control::Served(*vfs_),
                                              fmt::format("{}:{}", family == AF_INET ? "127.0.0.1" : "[::1]", port));
     ASSERT_FALSE(taken);
@@ -308,7 +308,7 @@ TEST_F(ControlWithoutHistoryTest, ReportsAreUnavailableAndTheRestIsNot) {
   EXPECT_EQ("off", history["state"]);
   EXPECT_EQ(report.error(), history["error"]);
   EXPECT_EQ("/dev/null/none/usage.db", history["path"]);
-  EXPECT_NE(std::string::npos, Ask("GET", "/metrics").body.find("\nvgpud_history_up 0\n"));
+  EXPECT_NE(std::string::npos, Ask("GET", "/metrics").body.find("\nvgpud_history_up{gpu=\"soft0\"} 0\n"));
 }
 
 }  // namespace
