@@ -322,7 +322,10 @@ Current CurrentContext(bool sticky) {
   return InContext(stack.empty() ? nullptr : stack.back(), sticky);
 }
 
-Current InContext(CUcontext handle, bool sticky) {
+namespace {
+
+// Also of a primary context that nobody has retained.
+Current Of(CUcontext handle, bool sticky) {
   Current current;
   Driver& driver = Driver::Get();
   current.error = driver.Ready();
@@ -337,13 +340,21 @@ Current InContext(CUcontext handle, bool sticky) {
     return current;
   }
   current.device = current.context->device;
-  if (current.context->is_primary && !current.device->primary_active.load(std::memory_order_acquire)) {
-    current.error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    return current;
-  }
   current.channel = current.device->channel.get();
   if (sticky) current.error = current.channel->Sticky();
   return current;
 }
+
+}  // namespace
+
+Current InContext(CUcontext handle, bool sticky) {
+  Current current = Of(handle, sticky);
+  if (current.context != nullptr && current.context->is_primary &&
+      !current.device->primary_active.load(std::memory_order_acquire))
+    current.error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  return current;
+}
+
+Current PrimaryOf(const Device* device) { return Of(device->primary_handle, true); }
 
 }  // namespace vgpud::cuda

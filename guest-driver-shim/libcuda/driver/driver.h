@@ -132,7 +132,7 @@ struct Current {
 Current CurrentContext(bool sticky = true);
 // The same for a context that the caller names; none when it is null.
 Current InContext(CUcontext handle, bool sticky = true);
-// The same for what is on `device`, whichever context is current: its primary context stands for all.
-inline Current PrimaryOf(const Device* device) { return InContext(device->primary_handle); }
+// The same for what is on `device`, whichever context is current or destroyed: its primary context stands for all.
+Current PrimaryOf(const Device* device);
 
 }  // namespace vgpud::cuda

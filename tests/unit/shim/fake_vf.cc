@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// fake_vf SOCKET: a VF's channel socket served by FakeExecutors, one connection after another, until it is killed.
+// fake_vf SOCKET: a VF's channel socket served by FakeExecutors, one for each connection, until it is killed.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "tests/unit/shim/fake_vf_connection.h"
 
@@ -24,7 +25,9 @@ int main(int argc, char** argv) {
   for (;;) {
     const int connection = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
     if (connection < 0) return 1;
-    vgpud::ServeConnection(connection);
-    close(connection);
+    std::thread([connection] {
+      vgpud::ServeConnection(connection);
+      close(connection);
+    }).detach();
   }
 }

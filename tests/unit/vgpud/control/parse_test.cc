@@ -88,7 +88,7 @@ TEST(RequestFormTest, WhatIsRepeatedInAnErrorIsCutAt40Characters) {
 TEST(RequestFormTest, AllKnownFieldsAreListedForAnUnknownOne) {
   EXPECT_EQ(
       "unknown field \"colour\" (known: burst_us, domain, domain_uuid, ends_with_domain, gpu, group, guarantee, "
-      "host_memory_bytes, limit, name, numa_node, paused, placement, priority, "
+      "host_memory_bytes, limit, name, numa_node, owner_gid, owner_uid, paused, placement, priority, "
       "profile, "
       "slice_us, tenant, transient, vram_bytes, wake_first, weight)",
       ErrorOf(R"({"name": "a", "colour": 1})"));
