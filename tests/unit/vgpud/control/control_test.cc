@@ -279,7 +279,8 @@ TEST_F(ControlTest, ThePortForPrometheusAnswersMetricsAlone) {
     for (const char* path : {"/v1/vfs", "/v1/stats", "/v1/gpu", "/v1/report", "/"})
       EXPECT_EQ(404, get("GET", path).status) << path;
     for (const char* method : {"POST", "PATCH", "DELETE"}) EXPECT_EQ(501, get(method, "/metrics").status) << method;
-    EXPECT_NE(std::string::npos, Ask("GET", "/metrics").body.find("vgpud_gpu_vfs{gpu=\"soft0\"} 0")) << "the socket answers too";
+    EXPECT_NE(std::string::npos, Ask("GET", "/metrics").body.find("vgpud_gpu_vfs{gpu=\"soft0\"} 0"))
+        << "the socket answers too";
     const auto taken = Control::ServeMetrics(loop_, Control::Served(*vfs_),
                                              fmt::format("{}:{}", family == AF_INET ? "127.0.0.1" : "[::1]", port));
     ASSERT_FALSE(taken);
