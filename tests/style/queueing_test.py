@@ -9,6 +9,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(sys.argv[1])
+BACKLOG = "guest-driver-shim/libcuda/channel/backlog.h"
 ABI = "guest-driver-shim/include/uapi/vgpu_abi.h"
 
 
@@ -23,11 +24,12 @@ def main():
     streams = number("gpu/exec/channel/streams.h", "kMaxStreams")
     gates, for_turns = number(ABI, "VGPU_GATES"), number("guest-driver-shim/libcuda/launch/host_function.cc", "kGatesForTurns")
     slots = number(ABI, "VGPU_EVENT_SLOTS")
-    room = number("gpu/exec/channel/stream_work.cc", "kMaxQueued") + number(ABI, "VGPU_SQ_ENTRIES")
+    most, shared, times = (number(BACKLOG, name) for name in ("kMost", "kShared", "kTimesFree"))
+    assert most < number("gpu/exec/channel/stream_work.cc", "kMaxQueued"), "calls find no place in the executor's queue"
     lanes = number("guest-driver-shim/libcuda/graph/lanes.cc", "kMostLanes")
-    assert number("guest-driver-shim/libcuda/channel/turns.h", "kMostAdmitted") * 2 == number("gpu/exec/channel/stream_work.cc", "kMaxQueued")
     wanted = {
-        "docs/queueing.md": [f"(a graph has {lanes - 1} at most) | {streams - 2} |", f"some {room // 1000 * 1000} of a process",
+        "docs/queueing.md": [f"(a graph has {lanes - 1} at most) | {streams - 2} |", f"| {most} of a process |",
+                             f"some {shared * times // (times + 1) // 1000 * 1000}; fewer",
                              f"| {slots} of a process |", f"| {gates - for_turns} of a process |"],
         "docs/memory.md": [f"| {streams}; 65536; 65536.", f"| {slots}, {gates}, of fixed size"],
     }
