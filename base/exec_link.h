@@ -26,7 +26,7 @@ inline constexpr int kNestedChannelFd = 6;
 // Of one that tells its channels (gpu/channels/channel_teller.h): its board, and where it hands its control files over.
 inline constexpr int kChannelBoardFd = 7;
 inline constexpr int kChannelSocketFd = 8;
-// Of a trial in a jail (vgpud/device/exec_question.h): where it hands over the watch of that jail.
+// A trial in a jail (vgpud/device/exec_question.h) hands over the watch of that jail here.
 inline constexpr int kRefusalsFd = 9;
 // What programs see as the name of a soft GPU.
 inline constexpr char kSoftGpuName[] = "vgpud soft GPU";
@@ -145,16 +145,16 @@ struct ExecOptionRow {
 inline constexpr ExecOptionRow kExecOptions[] = {
     {ExecOption::kBackend, "backend", "soft|cuda"},
     {ExecOption::kVf, "vf", "NAME"},
-    // That run a kernel together.
+    // So many threads run a kernel together.
     {ExecOption::kThreads, "threads", "N"},
-    // What the GPU can be programmed for (base/compute_capability.h).
+    // The GPU offers this compute capability (base/compute_capability.h).
     {ExecOption::kCapability, "capability", "CAPABILITY"},
-    // What the VF may have; without them there are no limits.
+    // The VF may have so much; without these two there are no limits.
     {ExecOption::kVram, "vram", "BYTES"},
     {ExecOption::kHostMemory, "host-memory", "BYTES"},
-    // Of all processes of its user, where that is the VF's own.
+    // Limits the threads of all processes of its user, where the VF has a user of its own.
     {ExecOption::kMostThreads, "most-threads", "N"},
-    // What it may do on the host (base/jail/confine.h), then the jail.
+    // Confines the executor on the host (base/jail/confine.h); then the executor enters the jail.
     {ExecOption::kConfinement, "confinement", "KIND"},
     {ExecOption::kUser, "user", "UID"},
     {ExecOption::kCheckConfinement, "check-confinement", nullptr},

@@ -70,7 +70,7 @@ Result<void> EmptyRoot(std::span<const std::string> keep) {
 
 bool HasNamespaces(Confinement kind) { return kind == Confinement::kUserNamespace || kind == Confinement::kNamespaces; }
 
-// Of this process's namespaces: the host's has other numbers for its threads.
+// Mounts a /proc that has this process's threads by the numbers that its own namespace gives them.
 Result<void> MountOwnProc() {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return FailErrno("own mounts");
   if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)

@@ -20,10 +20,10 @@ constexpr uint64_t kRefer = 1u << 13, kTruncate = 1u << 14;
 constexpr uint64_t kOfFirstVersion = (1u << 13) - 1;
 constexpr uint64_t kRead = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 constexpr uint64_t kWrite = LANDLOCK_ACCESS_FS_WRITE_FILE;
-// What a rule about a single file may name.
+// A rule about a single file may name these rights.
 constexpr uint64_t kOfFiles = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE;
 
-// 0: there is none.
+// Returns the version of Landlock's interface; 0: this kernel has no Landlock.
 long Version() {
   return std::max(0L, ::syscall(SYS_landlock_create_ruleset, nullptr, size_t{0}, LANDLOCK_CREATE_RULESET_VERSION));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers in text that people or other programs wrote. All of the text is the number, or there is none.
+// Reads numbers from text that people or other programs wrote. The whole text must be the number.
 #pragma once
 
 #include <charconv>

@@ -14,7 +14,7 @@
 
 namespace vgpud {
 
-// What is wrong in one file, a line for each thing: "FILE:LINE:COLUMN: WHAT".
+// Collects the errors of one file, a line for each: "FILE:LINE:COLUMN: WHAT".
 class TomlErrors {
  public:
   explicit TomlErrors(std::string path) : path_(std::move(path)) {}
