@@ -19,7 +19,7 @@ class BacklogTest : public testing::Test {
   // As much as the stream may have.
   uint64_t Flood(uint32_t stream) {
     uint64_t units = 0;
-    for (; backlog_.HasRoom(stream, 1); ++units) last_ = Add(stream, backlog_.IsDue(stream));
+    for (; units <= Backlog::kMost && backlog_.HasRoom(stream, 1); ++units) last_ = Add(stream, backlog_.IsDue(stream));
     return units;
   }
   Backlog backlog_;
