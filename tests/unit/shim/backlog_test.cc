@@ -113,7 +113,8 @@ TEST_F(BacklogTest, KnowsWhetherAnythingIsHeld) {
 
 // Many streams with little each leave no room either.
 TEST_F(BacklogTest, SomeAreAskedAtATimeAndTheCallersFirst) {
-  for (uint32_t stream = 100; backlog_.HasRoom(stream, 2); ++stream) Add(stream, false, VGPU_OP_LAUNCH, 2);
+  for (uint32_t stream = 100; stream < 100 + Backlog::kMost && backlog_.HasRoom(stream, 2); ++stream)
+    Add(stream, false, VGPU_OP_LAUNCH, 2);
   EXPECT_FALSE(backlog_.HasRoom(99, 1));
   const auto silent = backlog_.Silent(333);
   ASSERT_LT(10u, silent.size());
