@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/clock.h"
+
 namespace vgpud::adversary {
 
 Target ReadTarget() {
@@ -34,6 +36,15 @@ void Report(std::string_view call, long result) {
 void Nap(long milliseconds) {
   const timespec time{milliseconds / 1000, milliseconds % 1000 * 1'000'000};
   ::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
+}
+
+void FloodLog(Lines lines) {
+  uint64_t number = 0;
+  for (const uint64_t end = MonotonicNs() + 2'000'000'000; MonotonicNs() < end;) {
+    std::string text;
+    while (text.size() < 4000) text += fmt::format("flood {}\n", lines == Lines::kAlike ? 0 : ++number);
+    [[maybe_unused]] const auto n = ::write(STDERR_FILENO, text.data(), text.size());
+  }
 }
 
 std::string_view OptionOf(int argc, char** argv, std::string_view name) {

@@ -29,6 +29,9 @@ void Say(std::string_view text);
 // "attack: CALL: refused with EPERM", or "ALLOWED" when `result` is not negative. Uses errno.
 void Report(std::string_view call, long result);
 void Nap(long milliseconds);
+// Writes lines to stderr for two seconds as fast as it can.
+enum class Lines { kAlike, kDifferent };
+void FloodLog(Lines lines);
 // The value of "--name value" or "--name=value"; empty when there is none. The arguments stay as they are.
 std::string_view OptionOf(int argc, char** argv, std::string_view name);
 // Waits for the end of this process.

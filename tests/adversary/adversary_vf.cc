@@ -136,14 +136,6 @@ void Compute(Seat& seat) {
   }
 }
 
-void FloodLog(Seat&) {
-  std::string lines;
-  while (lines.size() < 4000) lines += "flood\n";
-  for (const uint64_t end = MonotonicNs() + 2 * kSecond; MonotonicNs() < end;) {
-    [[maybe_unused]] const auto n = ::write(STDERR_FILENO, lines.data(), lines.size());
-  }
-}
-
 void CutMemory(Seat&) {
   const int memory = static_cast<int>(::syscall(SYS_memfd_create, "ram", 0));
   Report("ftruncate of memory", ::ftruncate(memory, 4096));
@@ -177,7 +169,8 @@ constexpr Attack<Seat> kAttacks[] = {
     {"slot-scribble", "random states over the slot page for 2 s", Scribble},
     {"grant-write", "grants its VF the GPU", WriteGrantPage},
     {"computes", "computes for 2 s", Compute},
-    {"log-flood", "writes to stderr as fast as it can", FloodLog},
+    {"log-flood", "writes to stderr as fast as it can", [](Seat&) { FloodLog(Lines::kDifferent); }},
+    {"log-repeat", "writes the same line to stderr as fast as it can", [](Seat&) { FloodLog(Lines::kAlike); }},
     {"stop-executor", "SIGSTOP to its executor by pidfd", StopExecutor},
     {"truncate", "cuts guest memory off under its executors", CutMemory},
     {"ptrace", "attaches to vgpud", [](Seat& s) { CALL(SYS_ptrace, 16, s.daemon, 0, 0); }},

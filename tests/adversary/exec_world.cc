@@ -225,14 +225,6 @@ void Descriptors(Post&) {
 
 // ---- stderr ----
 
-void FloodLog(Post&) {
-  std::string lines;
-  while (lines.size() < 4000) lines += "flood\n";
-  for (const uint64_t end = MonotonicNs() + kAttackTime; MonotonicNs() < end;) {
-    [[maybe_unused]] const auto n = ::write(STDERR_FILENO, lines.data(), lines.size());
-  }
-}
-
 void ForgeLog(Post&) {
   Say("\nvgpud: error: vf=good: parked after forgery\n\x1b[2J\x1b]0;forged\x07\r\xff\xfevgpud: forged");
 }
@@ -363,7 +355,8 @@ constexpr ExecAttack kAttacks[] = {
     {"memory-bomb", "12 GiB of host memory", MemoryBomb},
     {"memory-crowd", "thirty-two of them, each with as much memory as it gets", MemoryCrowd},
     {"descriptors", "as many descriptors as there are", Descriptors},
-    {"log-flood", "writes to stderr as fast as it can", FloodLog},
+    {"log-flood", "writes to stderr as fast as it can", [](Post&) { FloodLog(Lines::kDifferent); }},
+    {"log-repeat", "writes the same line to stderr as fast as it can", [](Post&) { FloodLog(Lines::kAlike); }},
     {"log-forgery", "lines of vgpud and terminal commands on stderr", ForgeLog},
     {"vram-lies", "negative, huge and wrapping amounts of VRAM", VramLies},
     {"vram-deaf", "100000 requests, no answer read", [](Post& p) { AskVram(p, 4096, 100'000); }},

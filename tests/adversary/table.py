@@ -86,6 +86,7 @@ _EXECUTOR = {
     "descriptors": ("RLIMIT_NOFILE", {"pattern": r"refused with EMFILE"}),
     "log-flood": ("read at 50 lines per second, the rest dropped",
                   {"check": lambda v, _: None if v["server"]["log_lines_dropped"] > 100 else "nothing was dropped"}),
+    "log-repeat": ("lines alike are counted and stand there once", {"pattern": r"the same line \d+ times more"}),
     "log-forgery": ("vgpud puts the origin before each line and escapes the rest",
                     {"forbidden": r"(?m)^vgpud: (error: vf=good: parked|forged)|[\x00-\x09\x0b-\x1f\x7f]",
                      "pattern": r"vf=bad pid=\d+: vgpud: error: vf=good: parked after forgery"}),
@@ -129,6 +130,7 @@ _VF = {
     "grant-write": ("the page is mapped from a read-only descriptor", {"pattern": r"vgpud-vf ended \(signal 11\)", "check": _failed}),
     "computes": ("the control group of its VF", {}),
     "log-flood": _EXECUTOR["log-flood"],
+    "log-repeat": _EXECUTOR["log-repeat"],
     "open": ("refused with EACCES", {"pattern": r"refused with EACCES"}),
 }
 
