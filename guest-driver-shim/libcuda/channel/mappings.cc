@@ -3,10 +3,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -34,6 +37,51 @@ bool Says(const Treatment& treatment, int advice) {
   return false;
 }
 
+// PROCMAP_QUERY of Linux 6.11, which the headers of older systems lack.
+struct MappingQuery {
+  uint64_t size = sizeof(MappingQuery), flags = 0, address = 0;
+  uint64_t begin = 0, end = 0, may = 0, page_size = 0, offset = 0, inode = 0;
+  uint32_t device_major = 0, device_minor = 0;
+  uint32_t name_bytes = 0, build_id_bytes = 0;  // room, then length
+  uint64_t name = 0, build_id = 0;              // addresses
+};
+static_assert(sizeof(MappingQuery) == 104);
+constexpr unsigned long kMappingQuery = _IOWR('f', 17, MappingQuery);
+constexpr uint64_t kMayRead = 1, kMayWrite = 2, kMayExecute = 4, kIsShared = 8, kOrNext = 16;
+
+// The mapping at `at`, else the next one. Returns 0 or an errno; ENOENT: there is none.
+int QueryMapping(int maps, uint64_t at, Mapping* out) {
+  char name[kLine];
+  MappingQuery query;
+  query.flags = kOrNext;
+  query.address = at;
+  query.name = reinterpret_cast<uint64_t>(name);
+  query.name_bytes = sizeof name;
+  if (ioctl(maps, kMappingQuery, &query) != 0) return errno;
+  *out = {query.begin, query.end, query.offset, query.inode, makedev(query.device_major, query.device_minor),
+          "---p",      ""};
+  if ((query.may & kMayRead) != 0) out->may[0] = 'r';
+  if ((query.may & kMayWrite) != 0) out->may[1] = 'w';
+  if ((query.may & kMayExecute) != 0) out->may[2] = 'x';
+  if ((query.may & kIsShared) != 0) out->may[3] = 's';
+  if (query.name_bytes != 0) out->name = name;
+  return 0;
+}
+
+// False: the kernel does not answer, and nothing was found.
+bool AskForMappings(uint64_t at, uint64_t bytes, const OnPart& f) {
+  const OwnedFd maps(open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC));
+  for (uint64_t from = at; from < at + bytes;) {
+    Mapping m;
+    const int error = maps ? QueryMapping(maps.get(), from, &m) : errno;
+    if (error != 0) return error == ENOENT || from != at;
+    if (m.begin >= at + bytes) return true;
+    f(m, std::min(m.end, at + bytes) - std::max(m.begin, at));
+    from = m.end;
+  }
+  return true;
+}
+
 bool IsForBoth(int fd) { return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR; }
 
 // A descriptor of our own for one that this process has; the program may close that one at any time.
@@ -51,7 +99,11 @@ OwnedFd FindOpen(const ShownFile& file) {
 
 }  // namespace
 
-void ForEachMapping(uint64_t at, uint64_t bytes, const std::function<void(const Mapping&, uint64_t)>& f) {
+void ForEachMapping(uint64_t at, uint64_t bytes, const OnPart& f) {
+  if (!AskForMappings(at, bytes, f)) ReadEachMapping(at, bytes, f);
+}
+
+void ReadEachMapping(uint64_t at, uint64_t bytes, const OnPart& f) {
   const std::unique_ptr<FILE, int (*)(FILE*)> maps(fopen("/proc/thread-self/maps", "re"), &fclose);
   char line[kLine];
   while (maps != nullptr && fgets(line, sizeof line, maps.get()) != nullptr) {
@@ -63,6 +115,7 @@ void ForEachMapping(uint64_t at, uint64_t bytes, const std::function<void(const 
     if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &begin, &end, may, &offset, &major_number, &minor_number, &inode,
                &name) != 7)
       continue;
+    if (begin >= at + bytes) return;
     const uint64_t first = std::max<uint64_t>(begin, at), last = std::min<uint64_t>(end, at + bytes);
     if (first >= last) continue;
     m = {begin, end, offset, inode, makedev(major_number, minor_number), may, line + name};
@@ -76,20 +129,24 @@ bool Treatment::is_empty_in_children() const { return Says(*this, MADV_WIPEONFOR
 
 std::optional<Treatment> TreatmentOf(uint64_t at, uint64_t bytes) {
   const std::unique_ptr<FILE, int (*)(FILE*)> smaps(fopen("/proc/thread-self/smaps", "re"), &fclose);
+  char buffer[2 * kLine];
+  if (smaps != nullptr) setvbuf(smaps.get(), buffer, _IOFBF, sizeof buffer);
   std::optional<Treatment> found;
   Treatment here;
   bool inside = false;
   char line[kLine];
   while (smaps != nullptr && fgets(line, sizeof line, smaps.get()) != nullptr) {
-    unsigned long begin = 0, end = 0;
-    char may[5] = "";
-    if (sscanf(line, "%lx-%lx %4s", &begin, &end, may) == 3) {
+    // Some 25 lines are about each mapping, and most mappings are others'.
+    if (!isupper(line[0])) {
+      char* rest = nullptr;
+      const uint64_t begin = strtoul(line, &rest, 16), end = *rest == '-' ? strtoul(rest + 1, nullptr, 16) : 0;
       if (begin >= at + bytes) break;
       inside = end > at;
       here = {};
     }
+    if (!inside) continue;
     sscanf(line, "ProtectionKey: %d", &here.key);
-    if (!inside || strncmp(line, "VmFlags:", 8) != 0) continue;  // the last line of a mapping
+    if (strncmp(line, "VmFlags:", 8) != 0) continue;  // the last line of a mapping
     const std::string words = std::string(line, strcspn(line, "\n")) + " ";
     here.locked = words.find(kLocked) != std::string::npos;
     for (size_t i = 0; i < std::size(kAdvice); ++i)
