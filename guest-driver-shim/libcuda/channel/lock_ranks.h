@@ -33,6 +33,7 @@ inline constexpr LockRank kImported{"all imported memory", 36, true};
 inline constexpr LockRank kShared{"all shared memory", 38, true};
 inline constexpr LockRank kPrint{"the output of kernels", 90, true};
 inline constexpr LockRank kAsk{"the socket of a channel", 95, true};
+inline constexpr LockRank kVersion{"the CUDA version of the hosts", 97, true};
 
 inline constexpr LockRank kCaptures{"all captures", 100};
 inline constexpr LockRank kUserObject{"a user object", 105};
