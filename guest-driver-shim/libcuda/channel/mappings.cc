@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -127,34 +128,65 @@ void ReadEachMapping(uint64_t at, uint64_t bytes, const OnPart& f) {
 bool Treatment::is_for_children() const { return !Says(*this, MADV_DONTFORK); }
 bool Treatment::is_empty_in_children() const { return Says(*this, MADV_WIPEONFORK); }
 
-std::optional<Treatment> TreatmentOf(uint64_t at, uint64_t bytes) {
+// One line after the other, of the mappings that [at, at + bytes) has a part of.
+class TreatmentReader {
+ public:
+  TreatmentReader(uint64_t at, uint64_t bytes) : at_(at), end_(at + bytes) {}
+  // False: nothing more of it comes.
+  bool Take(std::string_view line) {
+    // Some 25 lines are about each mapping, and most mappings are others'.
+    if (line.empty() || !isupper(line.front())) {
+      uint64_t begin = 0, end = 0;
+      const auto dash = std::from_chars(line.data(), line.data() + line.size(), begin, 16).ptr;
+      if (dash < line.data() + line.size()) std::from_chars(dash + 1, line.data() + line.size(), end, 16);
+      inside_ = end > at_ && begin < end_;
+      here_ = {};
+      return begin < end_;
+    }
+    if (!inside_) return true;
+    if (line.starts_with(kKey)) {
+      line.remove_prefix(std::min(line.find_first_not_of(' ', kKey.size()), line.size()));
+      std::from_chars(line.data(), line.data() + line.size(), here_.key);
+    }
+    if (!line.starts_with("VmFlags:")) return true;  // the last line of a mapping
+    here_.locked = Has(line, kLocked);
+    for (size_t i = 0; i < std::size(kAdvice); ++i)
+      if (Has(line, kAdvice[i].word)) here_.advice |= 1u << i;
+    differs_ = any_ && all_ != here_;
+    all_ = here_;
+    any_ = true;
+    return !differs_;
+  }
+  bool differs() const { return differs_; }
+  bool any() const { return any_; }
+  const Treatment& all() const { return all_; }
+
+ private:
+  static constexpr std::string_view kKey = "ProtectionKey:";
+  static bool Has(std::string_view line, std::string_view word) {
+    return line.find(word) != line.npos || line.ends_with(word.substr(0, word.size() - 1));
+  }
+  const uint64_t at_, end_;
+  bool inside_ = false, any_ = false, differs_ = false;
+  Treatment here_, all_;
+};
+
+std::optional<Treatment> TreatmentIn(std::string_view smaps, uint64_t at) {
+  TreatmentReader reader(at, 1);
+  for (size_t end; (end = smaps.find('\n')) != smaps.npos; smaps.remove_prefix(end + 1))
+    if (!reader.Take(smaps.substr(0, end))) break;
+  return reader.any() ? std::optional(reader.all()) : std::nullopt;
+}
+
+std::optional<Treatment> ReadTreatment(uint64_t at, uint64_t bytes) {
   const std::unique_ptr<FILE, int (*)(FILE*)> smaps(fopen("/proc/thread-self/smaps", "re"), &fclose);
   char buffer[2 * kLine];
   if (smaps != nullptr) setvbuf(smaps.get(), buffer, _IOFBF, sizeof buffer);
-  std::optional<Treatment> found;
-  Treatment here;
-  bool inside = false;
+  TreatmentReader reader(at, bytes);
   char line[kLine];
-  while (smaps != nullptr && fgets(line, sizeof line, smaps.get()) != nullptr) {
-    // Some 25 lines are about each mapping, and most mappings are others'.
-    if (!isupper(line[0])) {
-      char* rest = nullptr;
-      const uint64_t begin = strtoul(line, &rest, 16), end = *rest == '-' ? strtoul(rest + 1, nullptr, 16) : 0;
-      if (begin >= at + bytes) break;
-      inside = end > at;
-      here = {};
-    }
-    if (!inside) continue;
-    sscanf(line, "ProtectionKey: %d", &here.key);
-    if (strncmp(line, "VmFlags:", 8) != 0) continue;  // the last line of a mapping
-    const std::string words = std::string(line, strcspn(line, "\n")) + " ";
-    here.locked = words.find(kLocked) != std::string::npos;
-    for (size_t i = 0; i < std::size(kAdvice); ++i)
-      if (words.find(kAdvice[i].word) != std::string::npos) here.advice |= 1u << i;
-    if (found && *found != here) return std::nullopt;
-    found = here;
-  }
-  return found.value_or(Treatment{});  // a kernel may not tell
+  while (smaps != nullptr && fgets(line, sizeof line, smaps.get()) != nullptr)
+    if (!reader.Take({line, strcspn(line, "\n")})) break;
+  return reader.differs() ? std::nullopt : std::optional(reader.all());  // a kernel may not tell
 }
 
 bool Treat(uint64_t at, uint64_t bytes, const Treatment& treatment, bool own) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "guest-driver-shim/libcuda/channel/os.h"
 
@@ -39,7 +40,9 @@ struct Treatment {
   bool is_empty_in_children() const;  // MADV_WIPEONFORK
 };
 // That of all of [at, at + bytes); nullopt: it is not the same everywhere. The kernel lists all mappings below for it.
-std::optional<Treatment> TreatmentOf(uint64_t at, uint64_t bytes);
+std::optional<Treatment> ReadTreatment(uint64_t at, uint64_t bytes);
+// That of the mapping of `at` in the text of a smaps; nullopt: it does not say. Allocates nothing.
+std::optional<Treatment> TreatmentIn(std::string_view smaps, uint64_t at);
 // Says the same of other memory, which children inherit as they did: `own` memory, or else a file's. False: it could
 // not be locked, or not be given its key.
 bool Treat(uint64_t at, uint64_t bytes, const Treatment& treatment, bool own);
