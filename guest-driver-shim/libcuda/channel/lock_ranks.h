@@ -47,6 +47,7 @@ inline constexpr LockRank kHostFunctions{"all host functions", 135};
 inline constexpr LockRank kDevice{"a device", 140};
 inline constexpr LockRank kChannel{"a channel", 145};
 inline constexpr LockRank kBacklog{"what the host has of streams", 148};
+inline constexpr LockRank kGates{"the gates", 149};
 inline constexpr LockRank kPayload{"a channel's payload", 150};
 inline constexpr LockRank kEventSlots{"the event slots", 155};
 inline constexpr LockRank kMarker{"a marker", 160};
