@@ -78,6 +78,8 @@ struct GrantPage {
   // When vgpud-keep last saw that there is no vgpud: what vgpud has said before of the use of the GPU is not so any
   // more.
   std::atomic<uint64_t> vgpud_gone_ns{0};
+  // Futex: counts up when executors of other VFs have taken memory off the card for this one, which waits here.
+  std::atomic<uint32_t> room{0};
 };
 inline constexpr uint64_t kGrantPageBytes = 4096;
 static_assert(sizeof(GrantPage) <= kGrantPageBytes);

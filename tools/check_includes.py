@@ -156,7 +156,8 @@ def test_rows():
     yield "tests/unit/vgpud/", [*rooms("base/", "sched/", "vgpud/"), "gpu/channels/", "tests/unit/channels/rm_model.h", "tests/scratch_dir.h", "tools/vgpuctl/"]
     yield "tests/unit/shim/", [uapi, *rooms("guest-driver-shim/libcuda/channel/", "guest-driver-shim/libcuda/generated/")]
     yield "tests/kubernetes/", ["base/", *rooms("integrations/"), "tools/libvirt/"]
-    yield "tests/unit/nvml/", [uapi, "guest-driver-shim/libnvidia-ml/"]
+    # The version is in both libraries.
+    yield "tests/unit/nvml/", [uapi, "guest-driver-shim/libnvidia-ml/", "guest-driver-shim/libcuda/driver/version.h"]
     yield "tests/integration/", ["base/", "tools/vgpuctl/", uapi, "guest-driver-shim/libcuda/generated/", exec_fakes,
                                  "guest-driver-shim/libnvidia-ml/generated/nvml_api.h",
                                  "tests/unit/shim/fake_vf_connection.h"]

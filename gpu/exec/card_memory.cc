@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/exec/card_memory.h"
 
+#include <algorithm>
+
+#include "base/futex.h"
 #include "base/log.h"
 
 namespace vgpud::exec {
+namespace {
+
+// Drivers don't tell when memory is freed.
+constexpr uint64_t kLookForRoomNs = 1'000'000;
+
+}  // namespace
 
 GpuResult<Evictable::Back> CardMemory::BringBack(Evictable& memory, const StopWord& stop) {
   if (memory.off_card() == 0) return Evictable::Back::kAll;
   const uint64_t begin = now_ns_();
+  room_seen_ = page_.room.load(std::memory_order_seq_cst);
   uint64_t bytes = 0;
   const auto back = memory.BringBack(stop, &bytes);
   const uint64_t took = now_ns_() - begin;
@@ -17,9 +27,15 @@ GpuResult<Evictable::Back> CardMemory::BringBack(Evictable& memory, const StopWo
     computed_ = false;
     LOG(kInfo, "brought {} bytes back to the card in {} us", bytes, took / 1000);
   }
-  slot_.wanted.store(back && *back == Evictable::Back::kNoRoom ? memory.off_card() : 0, std::memory_order_seq_cst);
+  const uint64_t wanted = back && *back == Evictable::Back::kNoRoom ? memory.off_card() : 0;
+  if (slot_.wanted.exchange(wanted, std::memory_order_seq_cst) == 0 && wanted != 0) ring_();
   Tell(&memory, true);
   return back;
+}
+
+void CardMemory::AwaitRoom() const {
+  const uint64_t look = now_ns_() + kLookForRoomNs, turn = page_.deadline_ns.load(std::memory_order_relaxed);
+  FutexWait(&page_.room, room_seen_, turn != 0 ? std::min(look, turn) : look);
 }
 
 bool CardMemory::MustLeave(const Evictable& memory, bool has_work) const {
@@ -34,6 +50,7 @@ void CardMemory::Leave(Evictable& memory) {
     slot_.evictions.fetch_add(1, std::memory_order_relaxed);
     slot_.evicted_bytes.fetch_add(*bytes, std::memory_order_relaxed);
     slot_.evicting_ns.fetch_add(took, std::memory_order_relaxed);
+    ring_();
     LOG(kInfo, "took {} bytes off the card in {} us", *bytes, took / 1000);
   } else {
     LOG_LIMITED(refusals_, kError, "can't take memory off the card: {}", bytes.error().text);

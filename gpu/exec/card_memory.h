@@ -20,11 +20,15 @@ namespace vgpud::exec {
 // Used by the GPU thread, while nobody else uses the Gpu.
 class CardMemory {
  public:
-  CardMemory(const GrantPage& page, ExecMemory& slot, std::function<uint64_t()> now_ns)
-      : page_(page), slot_(slot), now_ns_(std::move(now_ns)) {}
+  // `ring` rings the bell of the slot page.
+  CardMemory(const GrantPage& page, ExecMemory& slot, std::function<uint64_t()> now_ns, std::function<void()> ring)
+      : page_(page), slot_(slot), now_ns_(std::move(now_ns)), ring_(std::move(ring)) {}
 
   // Before work in a turn, as Evictable::BringBack; kNoRoom is told to vgpud. Errors: the driver's.
   GpuResult<Evictable::Back> BringBack(Evictable& memory, const StopWord& stop);
+  // After kNoRoom: sleeps until other VFs have made room since, as far as vgpud knows, or the turn is over, but no
+  // longer than 1 ms: programs may have freed some.
+  void AwaitRoom() const;
   // Something of the context has run.
   void Computed() { computed_ = true; }
   // Is it to be taken off the card? `has_work`: there is something to compute.
@@ -39,6 +43,8 @@ class CardMemory {
   const GrantPage& page_;
   ExecMemory& slot_;
   std::function<uint64_t()> now_ns_;
+  std::function<void()> ring_;
+  uint32_t room_seen_ = 0;  // before the last BringBack
   bool computed_ = true;
   LogLimiter refusals_;
 };

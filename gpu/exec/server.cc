@@ -9,9 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -29,8 +27,6 @@ constexpr uint64_t kLingerNs = 50'000;
 constexpr uint64_t kLingerWokenNs = 80'000;
 // On a host that does not wake it soon: its processors have others to run first.
 constexpr uint64_t kLingerMostNs = 200'000;
-// Between two looks for room on the card: drivers do not tell when there is some.
-constexpr std::chrono::microseconds kLookForRoom{500};
 // While there is work without a sleep in between, vgpud-vf is heard after so many rounds of it.
 constexpr uint32_t kLinkUnlooked = 16;
 // While the guest leaves its completion ring full: it does not ring when it makes room.
@@ -236,25 +232,25 @@ Result<void> Server::Start() {
   ChannelMemory memory = TRY(ChannelMemory::Open(it->second->bytes()));
   const uint64_t quota = attach_.vram_quota;
   SlotPage& slots = slices_.slot_page();
-  if (shares_card_) card_.emplace(slices_.grant_page(), slots.memory[attach_.channel], MonotonicNs);
+  if (shares_card_)
+    card_.emplace(slices_.grant_page(), slots.memory[attach_.channel], MonotonicNs, [&slots] { Ring(slots); });
   work_.emplace(slots.slots[attach_.channel]);
   Turn turn(
       slices_.grant_page(), slots.slots[attach_.channel], slots.clocks[attach_.channel], [&slots] { Ring(slots); },
       MonotonicNs, computes_elsewhere_ ? &MonotonicNs : &Turn::ThreadCpuNs);
-  executor_ =
-      std::make_unique<Executor>(memory, quota, std::move(turn),
-                                 ChannelCallbacks{.interrupt = [fd = call_.get()] { SendSignal(fd); },
-                                                  .progress = [fd = progress_.get()] { SignalEventFd(fd); },
-                                                  .make_gpu = [make = make_gpu_, quota] { return make(quota); },
-                                                  .now_ns = MonotonicNs,
-                                                  .memory = &memory_,
-                                                  .work = &*work_,
-                                                  .card = card_ ? &*card_ : nullptr,
-                                                  .await_room = [] { std::this_thread::sleep_for(kLookForRoom); },
-                                                  .asks_before_loads = attach_.asks_before_loads != 0,
-                                                  .linger_ns = kLingerNs,
-                                                  .linger_woken_ns = kLingerWokenNs,
-                                                  .linger_most_ns = kLingerMostNs});
+  executor_ = std::make_unique<Executor>(memory, quota, std::move(turn),
+                                         ChannelCallbacks{.interrupt = [fd = call_.get()] { SendSignal(fd); },
+                                                          .progress = [fd = progress_.get()] { SignalEventFd(fd); },
+                                                          .make_gpu = [make = make_gpu_, quota] { return make(quota); },
+                                                          .now_ns = MonotonicNs,
+                                                          .memory = &memory_,
+                                                          .work = &*work_,
+                                                          .card = card_ ? &*card_ : nullptr,
+                                                          .await_room = [this] { card_->AwaitRoom(); },
+                                                          .asks_before_loads = attach_.asks_before_loads != 0,
+                                                          .linger_ns = kLingerNs,
+                                                          .linger_woken_ns = kLingerWokenNs,
+                                                          .linger_most_ns = kLingerMostNs});
   for (const auto& [id, area] : areas_)
     if (id != 0) executor_->engine()->buffers().Add(id, area.get());
   start_thread_([executor = executor_.get()] {

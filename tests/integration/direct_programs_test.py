@@ -28,7 +28,7 @@ print(total.value)
 def check_device_memory():
     """run-direct's VF has 2 GiB, or what was asked for."""
     for words, mebibytes in (([], 2048), (["--vram", "512MiB"], 512), (["--vram", "3GiB"], 3072)):
-        result = run_tool(*words, "--", "/usr/bin/python3", "-c", TOTAL_MEMORY)
+        result = run_tool(*words, "--", *direct.python(), "-c", TOTAL_MEMORY)
         harness.check(result.stdout.strip() == str(mebibytes << 20), f"{words}: {mebibytes} MiB expected: {result}")
     result = run_tool("--vram", "much", "--", "/bin/true")
     harness.check(result.returncode == 1 and "much" in result.stderr, f"no size: {result}")
@@ -52,7 +52,7 @@ for device in range(count.value):
 def check_several_devices(*vfs):
     """VGPU_CHANNEL may name several VFs, a device each in that order; when one of them can't be reached there is none."""
     def devices(*sockets):
-        return subprocess.run(["/usr/bin/python3", "-c", DEVICES], env=direct.environment({"channel_socket": ",".join(sockets)}),
+        return subprocess.run([*direct.python(), "-c", DEVICES], env=direct.environment({"channel_socket": ",".join(sockets)}),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     sockets = [vf["channel_socket"] for vf in vfs]
     result = devices(*reversed(sockets))

@@ -5,7 +5,6 @@ loader, a helper that stays in the background."""
 import os
 import signal
 import subprocess
-import sys
 
 import harness
 from vgpuguest import daemon, direct
@@ -33,7 +32,7 @@ signal.pause()
 def test():
     with daemon.private_daemon([("a", {})]) as vgpud:
         for how in ("only waits", "asks"):
-            program = subprocess.Popen([sys.executable, "-c", PROGRAM, how], env=direct.environment(vgpud.show("a")), stdin=subprocess.DEVNULL,
+            program = subprocess.Popen([*direct.python(), "-c", PROGRAM, how], env=direct.environment(vgpud.show("a")), stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, text=True, start_new_session=True)
             try:
                 child = int(program.stdout.readline())

@@ -80,7 +80,7 @@ class Worker:
     """worker.py on a VF."""
 
     def __init__(self, vf, seconds=None):
-        words = [sys.executable, WORKER] + ([str(seconds)] if seconds else [])
+        words = [*direct.python(), WORKER] + ([str(seconds)] if seconds else [])
         self.child = direct.start(vf, words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def wait_until_it_works(self):

@@ -48,7 +48,7 @@ def server_of(vf):
 
 def kill_a_program(vgpud, vf, way, chance):
     """How long its memory and its executor were there after it, in seconds."""
-    program = direct.start(vgpud.show(vf), [sys.executable, PARENT, way], stdout=subprocess.PIPE, text=True)
+    program = direct.start(vgpud.show(vf), [*direct.python(), PARENT, way], stdout=subprocess.PIPE, text=True)
     line = program.stdout.readline().split()
     if line[:1] != ["holder"]:
         raise AssertionError(f"the program says {line} and ends with {program.wait(10)}")

@@ -22,16 +22,15 @@ def number(path, name):
 
 def main():
     streams = number("gpu/exec/channel/streams.h", "kMaxStreams")
-    gates, for_turns = number(ABI, "VGPU_GATES"), number("guest-driver-shim/libcuda/launch/host_function.cc", "kGatesForTurns")
-    slots = number(ABI, "VGPU_EVENT_SLOTS")
+    slots, for_turns = number(ABI, "VGPU_EVENT_SLOTS"), number("guest-driver-shim/libcuda/driver/event_slots.h", "kForTurns")
     most, shared, times = (number(BACKLOG, name) for name in ("kMost", "kShared", "kTimesFree"))
     assert most < number("gpu/exec/channel/stream_work.cc", "kMaxQueued"), "calls find no place in the executor's queue"
     lanes = number("guest-driver-shim/libcuda/graph/lanes.cc", "kMostLanes")
     wanted = {
         "docs/queueing.md": [f"(a graph has {lanes - 1} at most) | {streams - 2} |", f"| {most} of a process |",
                              f"some {shared * times // (times + 1) // 1000 * 1000}; fewer",
-                             f"| {slots} of a process |", f"| {gates - for_turns} of a process |"],
-        "docs/memory.md": [f"| {streams}; 65536; 65536.", f"| {slots}, {gates}, of fixed size"],
+                             f"| {slots - for_turns} of a process |"],
+        "docs/memory.md": [f"| {streams}; 65536; 65536.", f"| {slots}, of fixed size"],
     }
     missing = [f"{page} does not say {text!r}" for page, texts in wanted.items() for text in texts if text not in (ROOT / page).read_text()]
     print("\n".join(missing) or "the numbers of docs/queueing.md and docs/memory.md are those of the sources")

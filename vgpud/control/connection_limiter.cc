@@ -29,10 +29,11 @@ constexpr Ns kComplainEvery = std::chrono::minutes{1};
 constexpr size_t kAtOnce = 16;  // that come before others are served
 constexpr size_t kReadAhead = 4096;
 
-// libevent hands the evhttp to the error callback of a listener that belongs to it.
+// libevent hands the evhttp to the error callback of a listener that belongs to it. Never destroyed: a static door may
+// end later than any map.
 std::map<evhttp*, ConnectionLimiter*>& Doors() {
-  static std::map<evhttp*, ConnectionLimiter*> doors;
-  return doors;
+  static auto* const doors = new std::map<evhttp*, ConnectionLimiter*>;
+  return *doors;
 }
 
 // libevent takes the callbacks away from a stream that it has done with.

@@ -360,6 +360,7 @@ void GpuThread::WaitForTurn(TimePoint next) {
   if (!switcher_.others_wait() && Now() - switcher_.back_since() < kCloseLook) return Relax();
   bells_ = {{&calls_, calls_seen_}};
   if (bell_.word != nullptr) bells_.push_back(bell_);
+  if (world_.someone_wants_memory()) (void)world_.AllBells(Now(), &bells_, switcher_.current());
   const TimePoint look = Now() + kMutedLook;
   if (bell_.word == nullptr && look + waiter_.Spin(switcher_.slice()) < next)
     return Woken(waiter_.UntilEvent(look, bells_));

@@ -94,12 +94,20 @@ bool SliceWorld::AllBells(TimePoint now, std::vector<FutexWord>* bells, std::opt
 
 void SliceWorld::ShareCard() {
   uint32_t waiting = 0;
-  const VfWorld* who = nullptr;
+  uint64_t evictions = 0;
+  VfWorld* who = nullptr;
   for (const auto& world : worlds_) {
-    if (world == nullptr || world->IsPaused() || !world->WantsMemory()) continue;
+    if (world == nullptr) continue;
+    evictions += world->Evictions();
+    if (world->IsPaused() || !world->WantsMemory()) continue;
     who = world.get();
     ++waiting;
   }
+  someone_wants_memory_ = waiting != 0;
+  // Only who has the GPU waits.
+  const bool moved = std::exchange(evictions_, evictions) != evictions;
+  for (const auto& world : worlds_)
+    if (moved && world != nullptr && world->WantsMemory()) world->TellRoom();
   for (const auto& world : worlds_)
     if (world != nullptr)
       world->grant_page().make_room.store(waiting > 1 || (waiting == 1 && who != world.get()) ? 1 : 0,

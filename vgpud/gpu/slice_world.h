@@ -92,8 +92,11 @@ class SliceWorld final : public WorldBackend {
   FutexWord Bell(VfId vf, TimePoint now);
   // Adds the bells of all VFs that may get work, without `but`, as far as `bells` has room. False: not of all.
   [[nodiscard]] bool AllBells(TimePoint now, std::vector<FutexWord>* bells, std::optional<VfId> but = {});
-  // Tells the executors of each VF whether another one waits for memory of the card.
+  // Tells the executors of each VF whether another one waits for memory of the card, and those that wait when others
+  // have taken some off it.
   void ShareCard();
+  // Does any VF wait for some, as ShareCard saw it last? Then all ring when they have made room.
+  bool someone_wants_memory() const { return someone_wants_memory_; }
   // Before the first turn: executors compute on this host's processors, so one that has none does nothing, and a turn
   // may end without it.
   void ComputesOnCpu() { on_cpu_ = true; }
@@ -137,7 +140,9 @@ class SliceWorld final : public WorldBackend {
   LatencyHistogram slice_ends_;
   uint64_t turns_ = 0;
   uint64_t deadline_ns_ = 0;
-  Ns host_delay_{0};  // of the turn that has ended last
+  Ns host_delay_{0};        // of the turn that has ended last
+  uint64_t evictions_ = 0;  // of all VFs, when ShareCard looked last
+  bool someone_wants_memory_ = false;
   bool held_ = false;
   bool on_cpu_ = false;
   bool finishing_ = false;  // a kernel that may finish is on the GPU

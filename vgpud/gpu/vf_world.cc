@@ -120,6 +120,17 @@ bool VfWorld::WantsMemory() const {
   return wants;
 }
 
+uint64_t VfWorld::Evictions() const {
+  uint64_t all = 0;
+  ForEachBit(live, [&](uint32_t slot) { all += slot_page().memory[slot].evictions.load(std::memory_order_relaxed); });
+  return all;
+}
+
+void VfWorld::TellRoom() {
+  grant_page().room.fetch_add(1, std::memory_order_seq_cst);
+  FutexWake(&grant_page().room, kMaxExecutors);
+}
+
 uint64_t VfWorld::CpuNs() const {
   uint64_t all = 0;
   ForEachBit(live, [&](uint32_t slot) { all += executors[slot].clock.ProcessCpuNs(); });

@@ -63,6 +63,11 @@ struct VfWorld {
   bool MustLeave(uint32_t slot) const;
   // Does one that has or waits for a turn wait for memory of the card?
   bool WantsMemory() const;
+  // How often its executors say that they have taken memory off the card. May be anything; what matters is that it
+  // changes.
+  uint64_t Evictions() const;
+  // Those that wait for memory of the card look again.
+  void TellRoom();
   // Computing time of all executors so far.
   uint64_t CpuNs() const;
   // The word of its bell, to wait for. Returns no word while the bell is muted because it rang too often.

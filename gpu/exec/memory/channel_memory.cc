@@ -72,12 +72,18 @@ void ChannelMemory::SetErrorText(std::string_view text) {
   std::memset(to + n, 0, sizeof(vgpu_channel_header::error_text) - n);
 }
 
+std::byte* ChannelMemory::SlotAt(uint32_t slot) const {
+  return area_.data() + VGPU_CHANNEL_EVENTS_OFFSET + slot * sizeof(vgpu_event_slot);
+}
+
 uint64_t ChannelMemory::Gate(uint32_t gate) const {
-  return Word64(area_.data() + offsetof(vgpu_channel_header, gate) + gate * 8).load(std::memory_order_acquire);
+  std::byte* const at = gate < VGPU_GATES ? area_.data() + offsetof(vgpu_channel_header, gate) + gate * 8
+                                          : SlotAt(gate - VGPU_GATES) + offsetof(vgpu_event_slot, generation);
+  return Word64(at).load(std::memory_order_acquire);
 }
 
 void ChannelMemory::SetEvent(uint32_t slot, uint64_t generation, uint64_t timestamp_ns) {
-  std::byte* at = area_.data() + VGPU_CHANNEL_EVENTS_OFFSET + slot * sizeof(vgpu_event_slot);
+  std::byte* const at = SlotAt(slot);
   Word64(at + offsetof(vgpu_event_slot, timestamp_ns)).store(timestamp_ns, std::memory_order_relaxed);
   Word64(at + offsetof(vgpu_event_slot, generation)).store(generation, std::memory_order_seq_cst);
 }

@@ -36,7 +36,8 @@ class ChannelMemory {
   void SetStickyError(uint32_t status) { Word(&Header()->sticky_error).store(status, std::memory_order_seq_cst); }
   void SetPrinted(uint32_t bytes) { Word(&Header()->printed).store(bytes, std::memory_order_release); }
   void SetErrorText(std::string_view text);
-  // How far the guest has opened that gate.
+  // How far the guest has opened that gate, of those that HasGate.
+  static bool HasGate(uint64_t gate) { return gate < VGPU_SLOT_GATE(VGPU_EVENT_SLOTS); }
   uint64_t Gate(uint32_t gate) const;
   void SetEvent(uint32_t slot, uint64_t generation, uint64_t timestamp_ns);
 
@@ -46,6 +47,7 @@ class ChannelMemory {
 
  private:
   ChannelMemory(std::span<std::byte> area, uint64_t payload_bytes) : area_(area), payload_bytes_(payload_bytes) {}
+  std::byte* SlotAt(uint32_t slot) const;
   vgpu_channel_header* Header() const { return reinterpret_cast<vgpu_channel_header*>(area_.data()); }
   static std::atomic_ref<uint32_t> Word(uint32_t* word) { return std::atomic_ref<uint32_t>(*word); }
 

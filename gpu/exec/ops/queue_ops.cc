@@ -111,7 +111,7 @@ EntryVerdict QueueOps::Event(RingEntry& entry) {
 EntryVerdict QueueOps::Gate(RingEntry& entry) {
   const auto [gate, generation, unused, unused_too] = entry.sqe.args;
   (void)unused, (void)unused_too;
-  if (gate >= VGPU_GATES || generation == 0)
+  if (!ChannelMemory::HasGate(gate) || generation == 0)
     return channel_.Reject(entry, CuStatus::kInvalidValue,
                            fmt::format("GATE_WAIT: gate {}, generation {}", gate, generation));
   return work_.Queue(entry);

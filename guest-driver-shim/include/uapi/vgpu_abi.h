@@ -87,11 +87,12 @@
 #define VGPU_FEATURE_FUNCTION_NAMES (1ull << 20) /* executors know MODULE_FUNCTION_NAME */
 #define VGPU_FEATURE_MAPPED_MEMORY (1ull << 21) /* executors know MEM_CREATE, MEM_RELEASE, MEM_MAP, MEM_UNMAP */
 #define VGPU_FEATURE_CLIENT_MEMORY (1ull << 22) /* a channel socket's: VGPU_SOCK_BUFFER_IMPORT works */
+#define VGPU_FEATURE_SLOT_GATES (1ull << 23) /* executors know VGPU_SLOT_GATE */
 #define VGPU_FEATURES_ALL \
 	(VGPU_FEATURE_BUFFERS | VGPU_FEATURE_TEXTURES | VGPU_FEATURE_SEGMENT_PAGES | VGPU_FEATURE_EVENT_COUNTS | \
 	 VGPU_FEATURE_CLIENT_PID | VGPU_FEATURE_STATUS | VGPU_FEATURE_BUSY | VGPU_FEATURE_BUSY_BUFFERS | \
 	 VGPU_FEATURE_STREAM_QUERY | VGPU_FEATURE_CLUSTERS | VGPU_FEATURE_SHARED_BUFFERS | VGPU_FEATURE_STREAM_VALUES | \
-	 VGPU_FEATURE_FUNCTION_NAMES | VGPU_FEATURE_MAPPED_MEMORY)
+	 VGPU_FEATURE_FUNCTION_NAMES | VGPU_FEATURE_MAPPED_MEMORY | VGPU_FEATURE_SLOT_GATES)
 /* These bits are between the guest's driver and vgpud-vf. Programs learn of all others, whatever the driver knows. */
 #define VGPU_FEATURES_TRANSPORT 0xfffdull
 
@@ -172,6 +173,8 @@ VGPU_ABI_AT(vgpu_ctrl_page, events, 0x240);
 #define VGPU_CQ_ENTRIES 1024u
 #define VGPU_EVENT_SLOTS 4096u
 #define VGPU_GATES 256u
+/* The gate of an event slot: the guest, not an EVENT_RECORD, raises the slot's generation then. */
+#define VGPU_SLOT_GATE(slot) (VGPU_GATES + (slot))
 #define VGPU_CHANNEL_SQ_OFFSET 0x1000u
 #define VGPU_CHANNEL_CQ_OFFSET 0x11000u
 #define VGPU_CHANNEL_EVENTS_OFFSET 0x21000u
@@ -220,7 +223,7 @@ VGPU_ABI_AT(vgpu_channel_header, printed, 0x9c);
 VGPU_ABI_AT(vgpu_channel_header, error_text, 0xc0);
 VGPU_ABI_AT(vgpu_channel_header, gate, 0x800);
 
-/* One event slot; the guest chooses slots. One slot has one record at a time that has not been reached. */
+/* One event slot; the guest chooses slots. One slot has one record at a time that has not been reached, or is a gate. */
 struct vgpu_event_slot {
 	__le64 generation;   /* [H] the highest EVENT_RECORD generation that has completed; 0 = none */
 	__le64 timestamp_ns; /* [H] host clock at that completion; written before `generation` (release) */
@@ -293,7 +296,8 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
  *  DEVICE_INFO                                                      out: struct vgpu_device_info
  *  GATE_WAIT [S]    gate, generation                                later work of the stream waits until the guest
  *                                                                   opens the gate; out of the ring, so that neither
- *                                                                   a full ring nor an entry that waits holds it up
+ *                                                                   a full ring nor an entry that waits holds it up.
+ *                                                                   Below VGPU_GATES, or a VGPU_SLOT_GATE
  *  LIMIT_SET        VGPU_LIMIT_*, value                             CUDA_ERROR_INVALID_VALUE: too late to change it
  *  PRINT_READ                                                       out: text that kernels have written, the oldest
  *                                                                   first       -> bytes, VGPU_PRINT_*; works after

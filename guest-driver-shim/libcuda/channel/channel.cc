@@ -88,8 +88,8 @@ Channel::Channel(std::unique_ptr<Transport> transport)
             header().abi_version <= VGPU_ABI_VERSION;
 }
 
-const vgpu_event_slot& Channel::slot(uint32_t index) const {
-  return reinterpret_cast<const vgpu_event_slot*>(transport_->area().data() + VGPU_CHANNEL_EVENTS_OFFSET)[index];
+vgpu_event_slot& Channel::slot(uint32_t index) const {
+  return reinterpret_cast<vgpu_event_slot*>(transport_->area().data() + VGPU_CHANNEL_EVENTS_OFFSET)[index];
 }
 
 std::byte* Channel::PayloadAt(uint64_t position) const {
@@ -143,14 +143,14 @@ CUresult Channel::Post(const Command& command, std::span<const std::byte> payloa
   return Submit(command, {.payload = payload, .span = static_cast<uint32_t>(payload.size())}).status;
 }
 
-CUresult Channel::PostTogether(std::span<Command> commands, FunctionRef<void()> number) {
+CUresult Channel::PostTogether(std::span<const Command> commands, FunctionRef<bool()> submitting) {
   lock_check::BeforeWait();
   const auto entries = static_cast<uint32_t>(commands.size());
   for (Wanted wanted;; wanted.congested = true) {
     if (const CUresult error = Sticky()) return error;
     if (!Turns::Exempt::Now()) AwaitShare(commands.front().stream, entries);
     if (MutexLock lock(submit_mutex_); SpaceInRing(entries)) {
-      number();
+      if (!submitting()) return CUDA_ERROR_NOT_READY;
       for (const Command& command : commands) Enter(command, 0, wanted);
       return CUDA_SUCCESS;
     }
@@ -407,7 +407,7 @@ void Channel::Drain() {
 
 void Channel::WaitUntil(FunctionRef<bool()> ready, int recheck_ms) {
   lock_check::BeforeWait();
-  Waiting waiting{ready};
+  Waiting waiting(ready);
   MutexLock lock(mutex_);
   PutIn(waits_, waiting);
   for (;;) {
@@ -415,24 +415,29 @@ void Channel::WaitUntil(FunctionRef<bool()> ready, int recheck_ms) {
     if (LoadAcquire(header().state) == VGPU_CHANNEL_LOST) SayLost();
     if (ready()) break;
     if (someone_sleeps_) {
-      news_.WaitFor(mutex_, std::chrono::milliseconds(recheck_ms));
+      waiting.news.WaitFor(mutex_, std::chrono::milliseconds(recheck_ms));
       continue;
     }
     someone_sleeps_ = true;
+    WakeOthers();
     mutex_.unlock();
     SleepUntilNews(ready, recheck_ms);
     mutex_.lock();
     someone_sleeps_ = false;
-    news_.NotifyAll();
   }
   TakeOut(waits_, waiting);
-  news_.NotifyAll();
+  WakeOthers();
 }
 
-bool Channel::AnybodyMayGoOn() {
-  for (const Waiting* waiting = waits_; waiting != nullptr; waiting = waiting->next)
-    if (waiting->ready()) return true;
-  return false;
+// Wakes those that may go on, and one more that sleeps until there is news, if none does. To wake all that wait with
+// each that goes on would be quadratic in their number.
+void Channel::WakeOthers() {
+  bool someone_sleeps = someone_sleeps_;
+  for (Waiting* waiting = waits_; waiting != nullptr; waiting = waiting->next) {
+    const bool goes_on = waiting->ready();
+    if (goes_on || !someone_sleeps) waiting->news.NotifyOne();
+    someone_sleeps = someone_sleeps || !goes_on;
+  }
 }
 
 void Channel::SleepUntilNews(FunctionRef<bool()> ready, int recheck_ms) {
@@ -449,7 +454,8 @@ void Channel::SleepUntilNews(FunctionRef<bool()> ready, int recheck_ms) {
   bool news = arrived();
   {
     MutexLock lock(mutex_);
-    news = news || ready() || AnybodyMayGoOn();
+    WakeOthers();  // what has come before the host knew of the sleep
+    news = news || ready();
   }
   if (!news && LoadAcquire(header().state) != VGPU_CHANNEL_LOST) {
     if (transport_->Sleep(recheck_ms) == Transport::Wake::kLost) SayLost();
@@ -470,7 +476,7 @@ CUresult Channel::Wait(FunctionRef<bool()> ready) {
 }
 
 void Channel::OpenGate(uint32_t gate, uint64_t generation) {
-  StoreRelease(header().gate[gate], __u64{generation});
+  StoreRelease(gate < VGPU_GATES ? header().gate[gate] : slot(gate - VGPU_GATES).generation, __u64{generation});
   FullFence();
   transport_->Kick();
 }

@@ -50,9 +50,9 @@ class Channel {
   // while there is none.
   CUresult Post(const Command& command, std::span<const std::byte> payload = {});
   // Submits a few of one stream without payload, and nothing of other threads between them. When there is room for all,
-  // `number` is called, in the order of submission: it may fill in their arguments, and after it nothing fails. Not
-  // called with an error.
-  CUresult PostTogether(std::span<Command> commands, FunctionRef<void()> number);
+  // `submitting` is called, in the order of submission: it may fill in their arguments, and after it nothing fails. It
+  // returns false for CUDA_ERROR_NOT_READY, and nothing is submitted. Not called with an error.
+  CUresult PostTogether(std::span<const Command> commands, FunctionRef<bool()> submitting);
 
   // Submits and waits for the end of the operation. `payload` is sent; when `answer` is not empty, as many bytes are
   // copied back from the same span. Each at most max_span() bytes.
@@ -118,7 +118,7 @@ class Channel {
   };
 
   vgpu_channel_header& header() const { return *reinterpret_cast<vgpu_channel_header*>(transport_->area().data()); }
-  const vgpu_event_slot& slot(uint32_t index) const;
+  vgpu_event_slot& slot(uint32_t index) const;
   std::byte* PayloadAt(uint64_t position) const;
   bool SpaceInRing(uint32_t entries = 1) const;
   // Of a Call that waits, on its stack.
@@ -130,7 +130,9 @@ class Channel {
   };
   // Of a thread that waits, on its stack.
   struct Waiting {
-    FunctionRef<bool()> ready;
+    explicit Waiting(FunctionRef<bool()> until) : ready(until) {}
+    const FunctionRef<bool()> ready;
+    CondVar news;  // it may go on, or has to sleep for the others
     Waiting* next = nullptr;
   };
   // What an entry needs beside itself.
@@ -155,7 +157,7 @@ class Channel {
   void AskForEnd(uint32_t stream);
   void WaitUntil(FunctionRef<bool()> ready, int recheck_ms) EXCLUDES(mutex_);
   void SleepUntilNews(FunctionRef<bool()> ready, int recheck_ms) EXCLUDES(mutex_);
-  bool AnybodyMayGoOn() REQUIRES(mutex_);
+  void WakeOthers() REQUIRES(mutex_);
   void Drain() REQUIRES(mutex_);
   void SayLost();
 
@@ -173,7 +175,6 @@ class Channel {
   PayloadRing payload_ GUARDED_BY(payload_mutex_);
 
   Mutex mutex_{lock_rank::kChannel};
-  CondVar news_;
   bool someone_sleeps_ GUARDED_BY(mutex_) = false;
   SpinTime spin_;  // of that one
   std::atomic<uint32_t> cq_head_{0};

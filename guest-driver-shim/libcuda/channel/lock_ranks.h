@@ -33,6 +33,7 @@ inline constexpr LockRank kImported{"all imported memory", 36, true};
 inline constexpr LockRank kShared{"all shared memory", 38, true};
 inline constexpr LockRank kPrint{"the output of kernels", 90, true};
 inline constexpr LockRank kAsk{"the socket of a channel", 95, true};
+inline constexpr LockRank kVersion{"the CUDA version of the hosts", 97, true};
 
 inline constexpr LockRank kCaptures{"all captures", 100};
 inline constexpr LockRank kUserObject{"a user object", 105};
@@ -46,6 +47,7 @@ inline constexpr LockRank kHostFunctions{"all host functions", 135};
 inline constexpr LockRank kDevice{"a device", 140};
 inline constexpr LockRank kChannel{"a channel", 145};
 inline constexpr LockRank kBacklog{"what the host has of streams", 148};
+inline constexpr LockRank kGates{"the gates", 149};
 inline constexpr LockRank kPayload{"a channel's payload", 150};
 inline constexpr LockRank kEventSlots{"the event slots", 155};
 inline constexpr LockRank kMarker{"a marker", 160};

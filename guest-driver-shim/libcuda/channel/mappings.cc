@@ -3,10 +3,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -34,6 +38,51 @@ bool Says(const Treatment& treatment, int advice) {
   return false;
 }
 
+// PROCMAP_QUERY of Linux 6.11, which the headers of older systems lack.
+struct MappingQuery {
+  uint64_t size = sizeof(MappingQuery), flags = 0, address = 0;
+  uint64_t begin = 0, end = 0, may = 0, page_size = 0, offset = 0, inode = 0;
+  uint32_t device_major = 0, device_minor = 0;
+  uint32_t name_bytes = 0, build_id_bytes = 0;  // room, then length
+  uint64_t name = 0, build_id = 0;              // addresses
+};
+static_assert(sizeof(MappingQuery) == 104);
+constexpr unsigned long kMappingQuery = _IOWR('f', 17, MappingQuery);
+constexpr uint64_t kMayRead = 1, kMayWrite = 2, kMayExecute = 4, kIsShared = 8, kOrNext = 16;
+
+// The mapping at `at`, else the next one. Returns 0 or an errno; ENOENT: there is none.
+int QueryMapping(int maps, uint64_t at, Mapping* out) {
+  char name[kLine];
+  MappingQuery query;
+  query.flags = kOrNext;
+  query.address = at;
+  query.name = reinterpret_cast<uint64_t>(name);
+  query.name_bytes = sizeof name;
+  if (ioctl(maps, kMappingQuery, &query) != 0) return errno;
+  *out = {query.begin, query.end, query.offset, query.inode, makedev(query.device_major, query.device_minor),
+          "---p",      ""};
+  if ((query.may & kMayRead) != 0) out->may[0] = 'r';
+  if ((query.may & kMayWrite) != 0) out->may[1] = 'w';
+  if ((query.may & kMayExecute) != 0) out->may[2] = 'x';
+  if ((query.may & kIsShared) != 0) out->may[3] = 's';
+  if (query.name_bytes != 0) out->name = name;
+  return 0;
+}
+
+// False: the kernel does not answer, and nothing was found.
+bool AskForMappings(uint64_t at, uint64_t bytes, const OnPart& f) {
+  const OwnedFd maps(open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC));
+  for (uint64_t from = at; from < at + bytes;) {
+    Mapping m;
+    const int error = maps ? QueryMapping(maps.get(), from, &m) : errno;
+    if (error != 0) return error == ENOENT || from != at;
+    if (m.begin >= at + bytes) return true;
+    f(m, std::min(m.end, at + bytes) - std::max(m.begin, at));
+    from = m.end;
+  }
+  return true;
+}
+
 bool IsForBoth(int fd) { return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR; }
 
 // A descriptor of our own for one that this process has; the program may close that one at any time.
@@ -51,7 +100,11 @@ OwnedFd FindOpen(const ShownFile& file) {
 
 }  // namespace
 
-void ForEachMapping(uint64_t at, uint64_t bytes, const std::function<void(const Mapping&, uint64_t)>& f) {
+void ForEachMapping(uint64_t at, uint64_t bytes, const OnPart& f) {
+  if (!AskForMappings(at, bytes, f)) ReadEachMapping(at, bytes, f);
+}
+
+void ReadEachMapping(uint64_t at, uint64_t bytes, const OnPart& f) {
   const std::unique_ptr<FILE, int (*)(FILE*)> maps(fopen("/proc/thread-self/maps", "re"), &fclose);
   char line[kLine];
   while (maps != nullptr && fgets(line, sizeof line, maps.get()) != nullptr) {
@@ -63,6 +116,7 @@ void ForEachMapping(uint64_t at, uint64_t bytes, const std::function<void(const 
     if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &begin, &end, may, &offset, &major_number, &minor_number, &inode,
                &name) != 7)
       continue;
+    if (begin >= at + bytes) return;
     const uint64_t first = std::max<uint64_t>(begin, at), last = std::min<uint64_t>(end, at + bytes);
     if (first >= last) continue;
     m = {begin, end, offset, inode, makedev(major_number, minor_number), may, line + name};
@@ -74,30 +128,65 @@ void ForEachMapping(uint64_t at, uint64_t bytes, const std::function<void(const 
 bool Treatment::is_for_children() const { return !Says(*this, MADV_DONTFORK); }
 bool Treatment::is_empty_in_children() const { return Says(*this, MADV_WIPEONFORK); }
 
-std::optional<Treatment> TreatmentOf(uint64_t at, uint64_t bytes) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> smaps(fopen("/proc/thread-self/smaps", "re"), &fclose);
-  std::optional<Treatment> found;
-  Treatment here;
-  bool inside = false;
-  char line[kLine];
-  while (smaps != nullptr && fgets(line, sizeof line, smaps.get()) != nullptr) {
-    unsigned long begin = 0, end = 0;
-    char may[5] = "";
-    if (sscanf(line, "%lx-%lx %4s", &begin, &end, may) == 3) {
-      if (begin >= at + bytes) break;
-      inside = end > at;
-      here = {};
+// One line after the other, of the mappings that [at, at + bytes) has a part of.
+class TreatmentReader {
+ public:
+  TreatmentReader(uint64_t at, uint64_t bytes) : at_(at), end_(at + bytes) {}
+  // False: nothing more of it comes.
+  bool Take(std::string_view line) {
+    // Some 25 lines are about each mapping, and most mappings are others'.
+    if (line.empty() || !isupper(line.front())) {
+      uint64_t begin = 0, end = 0;
+      const auto dash = std::from_chars(line.data(), line.data() + line.size(), begin, 16).ptr;
+      if (dash < line.data() + line.size()) std::from_chars(dash + 1, line.data() + line.size(), end, 16);
+      inside_ = end > at_ && begin < end_;
+      here_ = {};
+      return begin < end_;
     }
-    sscanf(line, "ProtectionKey: %d", &here.key);
-    if (!inside || strncmp(line, "VmFlags:", 8) != 0) continue;  // the last line of a mapping
-    const std::string words = std::string(line, strcspn(line, "\n")) + " ";
-    here.locked = words.find(kLocked) != std::string::npos;
+    if (!inside_) return true;
+    if (line.starts_with(kKey)) {
+      line.remove_prefix(std::min(line.find_first_not_of(' ', kKey.size()), line.size()));
+      std::from_chars(line.data(), line.data() + line.size(), here_.key);
+    }
+    if (!line.starts_with("VmFlags:")) return true;  // the last line of a mapping
+    here_.locked = Has(line, kLocked);
     for (size_t i = 0; i < std::size(kAdvice); ++i)
-      if (words.find(kAdvice[i].word) != std::string::npos) here.advice |= 1u << i;
-    if (found && *found != here) return std::nullopt;
-    found = here;
+      if (Has(line, kAdvice[i].word)) here_.advice |= 1u << i;
+    differs_ = any_ && all_ != here_;
+    all_ = here_;
+    any_ = true;
+    return !differs_;
   }
-  return found.value_or(Treatment{});  // a kernel may not tell
+  bool differs() const { return differs_; }
+  bool any() const { return any_; }
+  const Treatment& all() const { return all_; }
+
+ private:
+  static constexpr std::string_view kKey = "ProtectionKey:";
+  static bool Has(std::string_view line, std::string_view word) {
+    return line.find(word) != line.npos || line.ends_with(word.substr(0, word.size() - 1));
+  }
+  const uint64_t at_, end_;
+  bool inside_ = false, any_ = false, differs_ = false;
+  Treatment here_, all_;
+};
+
+std::optional<Treatment> TreatmentIn(std::string_view smaps, uint64_t at) {
+  TreatmentReader reader(at, 1);
+  for (size_t end; (end = smaps.find('\n')) != smaps.npos; smaps.remove_prefix(end + 1))
+    if (!reader.Take(smaps.substr(0, end))) break;
+  return reader.any() ? std::optional(reader.all()) : std::nullopt;
+}
+
+std::optional<Treatment> ReadTreatment(uint64_t at, uint64_t bytes) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> smaps(fopen("/proc/thread-self/smaps", "re"), &fclose);
+  char buffer[2 * kLine];
+  if (smaps != nullptr) setvbuf(smaps.get(), buffer, _IOFBF, sizeof buffer);
+  TreatmentReader reader(at, bytes);
+  char line[kLine];
+  while (smaps != nullptr && fgets(line, sizeof line, smaps.get()) != nullptr)
+    if (!reader.Take({line, strcspn(line, "\n")})) break;
+  return reader.differs() ? std::nullopt : std::optional(reader.all());  // a kernel may not tell
 }
 
 bool Treat(uint64_t at, uint64_t bytes, const Treatment& treatment, bool own) {

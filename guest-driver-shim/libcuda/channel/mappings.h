@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "guest-driver-shim/libcuda/channel/os.h"
 
@@ -19,11 +20,15 @@ struct Mapping {
   uint64_t device = 0;  // of the file, as fstat has it
   std::string may;      // "rw-s" and the like
   std::string name;     // of its file, when it was mapped
+  bool operator==(const Mapping&) const = default;
   bool is_stack() const { return name == "[stack]"; }
   bool is_shared() const { return may[3] == 's'; }
 };
+using OnPart = std::function<void(const Mapping&, uint64_t)>;
 // Calls f(mapping, bytes) for each mapping that [at, at + bytes) has a part of, in order.
-void ForEachMapping(uint64_t at, uint64_t bytes, const std::function<void(const Mapping&, uint64_t)>& f);
+void ForEachMapping(uint64_t at, uint64_t bytes, const OnPart& f);
+// The same for kernels before 6.11, which have to list all mappings below as well.
+void ReadEachMapping(uint64_t at, uint64_t bytes, const OnPart& f);
 
 // Advice, locks and protection keys that a program has set on a mapping, as far as the kernel reports them.
 struct Treatment {
@@ -34,8 +39,10 @@ struct Treatment {
   bool is_for_children() const;       // no MADV_DONTFORK
   bool is_empty_in_children() const;  // MADV_WIPEONFORK
 };
-// That of all of [at, at + bytes); nullopt: it is not the same everywhere.
-std::optional<Treatment> TreatmentOf(uint64_t at, uint64_t bytes);
+// That of all of [at, at + bytes); nullopt: it is not the same everywhere. The kernel lists all mappings below for it.
+std::optional<Treatment> ReadTreatment(uint64_t at, uint64_t bytes);
+// That of the mapping of `at` in the text of a smaps; nullopt: it does not say. Allocates nothing.
+std::optional<Treatment> TreatmentIn(std::string_view smaps, uint64_t at);
 // Says the same of other memory, which children inherit as they did: `own` memory, or else a file's. False: it could
 // not be locked, or not be given its key.
 bool Treat(uint64_t at, uint64_t bytes, const Treatment& treatment, bool own);

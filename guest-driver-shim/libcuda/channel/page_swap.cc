@@ -12,8 +12,8 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <vector>
 
-#include "guest-driver-shim/libcuda/channel/mappings.h"
 #include "guest-driver-shim/libcuda/channel/os.h"
 #include "guest-driver-shim/libcuda/channel/own_thread.h"
 
@@ -97,7 +97,71 @@ bool AwaitMoved(int faults, int failed) {
   }
 }
 
+// The kernel lists mappings in the order of their addresses, and says only in that list what was said of them. A page
+// of a mapping that is moved below all others takes that along.
+constexpr uint64_t kLowest = 64 << 10;  // that a program may use, on most systems
+constexpr int kLowPages = 16;
+
+void* ReserveLow() {
+  for (int i = 0; i < kLowPages; ++i) {
+    void* const wanted = Pointer(kLowest + i * kPage);
+    void* const low =
+        mmap(wanted, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (low == wanted) return low;
+    if (low != MAP_FAILED) munmap(low, kPage);
+  }
+  return nullptr;
+}
+
+// Not by the C library's functions where they look whether the thread is to be cancelled: that is in memory, too.
+bool Move(void* from, void* to, int more) {
+  return syscall(SYS_mremap, from, kPage, kPage, MREMAP_MAYMOVE | MREMAP_FIXED | more, to) >= 0;
+}
+
+// Does this thread use the page whatever it does? Its stack here, and what the C library keeps for it.
+bool IsOwnThreads(uint64_t page) {
+  const auto near = [page](const void* what, uint64_t around) {
+    return reinterpret_cast<uint64_t>(what) + around - page < kPage + 2 * around;
+  };
+  return near(__builtin_frame_address(0), 4 * kPage) || near(__builtin_thread_pointer(), 2 * kPage);
+}
+
+// Of private memory. nullopt: it can't be said so.
+std::optional<Treatment> TreatmentOfPage(uint64_t page) {
+  if (IsOwnThreads(page)) return std::nullopt;
+  const SignalsBlocked blocked;
+  const OwnedFd faults = OpenFaults(0), smaps(open("/proc/thread-self/smaps", O_RDONLY | O_CLOEXEC));
+  if (!faults || !smaps || !Watch(faults.get(), page, kPage, UFFDIO_REGISTER_MODE_MISSING)) return std::nullopt;
+  void* const low = ReserveLow();
+  if (low == nullptr) return std::nullopt;
+  if (!Move(Pointer(page), low, MREMAP_DONTUNMAP)) {
+    munmap(low, kPage);
+    return std::nullopt;
+  }
+  char text[8192];
+  const long bytes = syscall(SYS_read, smaps.get(), text, sizeof text);
+  if (!Move(low, Pointer(page), 0)) {
+    // Without its bytes the program can't go on: it would read zeros.
+    if (!Fill(faults.get(), page, kPage, low)) abort();
+    munmap(low, kPage);
+  }
+  return TreatmentIn({text, static_cast<size_t>(bytes > 0 ? bytes : 0)}, reinterpret_cast<uint64_t>(low));
+}
+
 }  // namespace
+
+std::optional<Treatment> TreatmentOf(uint64_t at, uint64_t bytes) {
+  std::vector<uint64_t> pages;
+  ForEachMapping(at, bytes, [&](const Mapping& m, uint64_t) { pages.push_back(std::max(m.begin, at)); });
+  std::optional<Treatment> all;
+  for (const uint64_t page : pages) {
+    const auto one = TreatmentOfPage(page);
+    if (!one) return ReadTreatment(at, bytes);
+    if (all && *all != *one) return std::nullopt;
+    all = one;
+  }
+  return all.value_or(Treatment{});
+}
 
 bool CanReplacePages() { return OpenFaults(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EVENT_REMAP).get() >= 0; }
 

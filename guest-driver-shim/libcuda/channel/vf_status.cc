@@ -16,7 +16,6 @@
 namespace vgpud::cuda {
 namespace {
 
-constexpr timeval kPatience{.tv_sec = 5, .tv_usec = 0};
 // The fields before the list of channels: no host says less.
 constexpr size_t kLeastBytes = offsetof(vgpu_status, channel);
 
@@ -44,15 +43,16 @@ int Receive(int fd, vgpu_status* status) {
 
 }  // namespace
 
-int ReadStatusOfSocket(const std::string& path, vgpu_status* status) {
+int ReadStatusOfSocket(const std::string& path, vgpu_status* status, std::chrono::milliseconds patience) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return ENAMETOOLONG;
   memcpy(address.sun_path, path.c_str(), path.size());
   OwnedFd socket_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket_fd) return errno;
-  setsockopt(socket_fd.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-  setsockopt(socket_fd.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  const timeval most{.tv_sec = patience.count() / 1000, .tv_usec = patience.count() % 1000 * 1000};
+  setsockopt(socket_fd.get(), SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
+  setsockopt(socket_fd.get(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
   if (connect(socket_fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return errno;
   vgpu_sock_request request{};
   request.op = VGPU_SOCK_STATUS;

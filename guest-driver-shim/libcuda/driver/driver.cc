@@ -309,6 +309,7 @@ CUresult Driver::Open(Device* device) {
   if (const CUresult error = UseOwnAddresses(device)) return error;
   if (const CUresult error = BeginSharing(device)) return error;
   device->events = std::make_unique<EventSlots>(device->channel.get(), &device->epoch);
+  device->gates = std::make_unique<Gates>(device->channel.get(), device->events.get());
   return CUDA_SUCCESS;
 }
 

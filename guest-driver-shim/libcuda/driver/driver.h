@@ -14,6 +14,7 @@
 #include "guest-driver-shim/libcuda/channel/context_storage.h"
 #include "guest-driver-shim/libcuda/channel/handle_table.h"
 #include "guest-driver-shim/libcuda/driver/event_slots.h"
+#include "guest-driver-shim/libcuda/driver/gates.h"
 #include "guest-driver-shim/libcuda/driver/version.h"
 
 namespace vgpud::cuda {
@@ -35,6 +36,7 @@ struct Device {
   int ordinal = 0;
   std::unique_ptr<Channel> channel;
   std::unique_ptr<EventSlots> events;
+  std::unique_ptr<Gates> gates;
   vgpu_device_info info{};
   std::string name;
   // Tensor maps are what the GPU's own driver makes of them: by the host (VGPU_OP_TENSOR_MAP).

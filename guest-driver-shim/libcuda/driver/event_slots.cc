@@ -24,23 +24,26 @@ void EventSlots::Free(uint32_t slot) {
 CUresult EventSlots::Take(std::shared_ptr<EventRecord>* out) {
   lock_check::BeforeWait();
   const auto record = std::make_shared<EventRecord>();
-  for (;;) {
-    {
-      MutexLock lock(mutex_);
-      if (free_count_ != 0 || Sweep()) {
-        record->slot = free_[free_begin_];
-        free_begin_ = (free_begin_ + 1) % VGPU_EVENT_SLOTS;
-        --free_count_;
-        record->generation = generation_[record->slot] + 1;
-        record->epoch = epoch_->load();
-        records_[record->slot] = record;
-        generation_[record->slot] = record->generation;
-        *out = record;
-        return CUDA_SUCCESS;
-      }
-    }
-    if (const CUresult error = channel_->Wait([this] { return HasFree(); })) return error;
-  }
+  while (!TryTake(record))
+    if (const CUresult error = AwaitFree(1)) return error;
+  *out = record;
+  return CUDA_SUCCESS;
+}
+
+bool EventSlots::TryTake(const std::shared_ptr<EventRecord>& record) {
+  MutexLock lock(mutex_);
+  if (!FindFree(Kept(), 1)) return false;
+  record->slot = free_[free_begin_];
+  free_begin_ = (free_begin_ + 1) % VGPU_EVENT_SLOTS;
+  --free_count_;
+  record->generation = ++generation_[record->slot];
+  record->epoch = epoch_->load();
+  records_[record->slot] = record;
+  return true;
+}
+
+CUresult EventSlots::AwaitFree(uint32_t count) {
+  return channel_->Wait([this, kept = Kept(), count] { return HasFree(kept, count); });
 }
 
 void EventSlots::GiveBack(const EventRecord& record) {
@@ -50,20 +53,27 @@ void EventSlots::GiveBack(const EventRecord& record) {
   Free(record.slot);
 }
 
-bool EventSlots::HasFree() {
+void EventSlots::Open(const EventRecord& record) {
   MutexLock lock(mutex_);
-  return free_count_ != 0 || Sweep();
+  // As above: the slot may have another record.
+  if (records_[record.slot].get() == &record) channel_->OpenGate(VGPU_SLOT_GATE(record.slot), record.generation);
+}
+
+bool EventSlots::HasFree(uint32_t kept, uint32_t count) {
+  MutexLock lock(mutex_);
+  return FindFree(kept, count);
 }
 
 // Slots are given out in turn, so those of the oldest records come first.
-bool EventSlots::Sweep() {
-  for (uint32_t looked = 0; looked < VGPU_EVENT_SLOTS && free_count_ < kFreedAtOnce; ++looked) {
+bool EventSlots::FindFree(uint32_t kept, uint32_t count) {
+  if (free_count_ >= kept + count) return true;
+  for (uint32_t looked = 0; looked < VGPU_EVENT_SLOTS && free_count_ < kept + kFreedAtOnce; ++looked) {
     const uint32_t slot = std::exchange(oldest_, (oldest_ + 1) % VGPU_EVENT_SLOTS);
     if (records_[slot] == nullptr || !Reached(*records_[slot])) continue;
     Settle(*records_[slot]);
     Free(slot);
   }
-  return free_count_ != 0;
+  return free_count_ >= kept + count;
 }
 
 void EventSlots::Settle(EventRecord& record) {

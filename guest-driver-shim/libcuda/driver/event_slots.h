@@ -40,10 +40,16 @@ class EventSlots {
   // A new record that nobody has submitted yet. Waits while all slots have records that have not been reached; the
   // error of the channel if that comes first.
   CUresult Take(std::shared_ptr<EventRecord>* out);
+  // The same with a record that has no slot yet. False: there is none now. Allocates nothing.
+  [[nodiscard]] bool TryTake(const std::shared_ptr<EventRecord>& record);
   // Would Take not wait?
-  bool HasFree() EXCLUDES(mutex_);
+  bool HasFree() { return HasFree(Kept(), 1); }
+  // Waits until so many are free; the error of the channel if that comes first.
+  CUresult AwaitFree(uint32_t count);
   // It has not been submitted.
   void GiveBack(const EventRecord& record);
+  // The record of a VGPU_SLOT_GATE is reached now.
+  void Open(const EventRecord& record);
 
   bool Reached(const EventRecord& record) const;
   // Waits for it; needs no room in the channel. The error that came first, if one did.
@@ -52,8 +58,12 @@ class EventSlots {
   uint64_t Time(EventRecord& record);
 
  private:
+  // So many slots are for threads that serve turns (channel/turns.h), which others may wait for.
+  static uint32_t Kept() { return Turns::Exempt::Now() ? 0 : kForTurns; }
+  static constexpr uint32_t kForTurns = 128;
+  bool HasFree(uint32_t kept, uint32_t count) EXCLUDES(mutex_);
+  bool FindFree(uint32_t kept, uint32_t count) REQUIRES(mutex_);
   void Free(uint32_t slot) REQUIRES(mutex_);
-  bool Sweep() REQUIRES(mutex_);
   void Settle(EventRecord& record) REQUIRES(mutex_);
 
   Channel* const channel_;

@@ -178,8 +178,9 @@ bool Restore(const Run& run) {
 
 // A buffer takes the place of these pages.
 CUresult MakeRun(State& state, Device* device, uint64_t pages, uint64_t bytes, Run** out) REQUIRES(state.mutex) {
+  if (!IsOwnMemory(pages, bytes)) return CUDA_ERROR_INVALID_VALUE;
   const auto treatment = TreatmentOf(pages, bytes);
-  if (!treatment || !MayUse(treatment->key) || !IsOwnMemory(pages, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  if (!treatment || !MayUse(treatment->key)) return CUDA_ERROR_INVALID_VALUE;
   Run run{device, {}, 0, pages, *treatment};
   if (const CUresult error = AllocApart(device, bytes, &run.buffer, &run.there)) return error;
   // Its node is made before others wait.

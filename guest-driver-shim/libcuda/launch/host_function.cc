@@ -13,22 +13,19 @@
 namespace vgpud::cuda {
 namespace {
 
-// Of host functions in the graphs of conditional nodes, whose own ones wait for them.
-constexpr size_t kGatesForTurns = 64;
-
 struct Pending {
   std::shared_ptr<EventRecord> reached;
-  uint64_t generation = 0;  // of the gate
+  Gate gate;
   std::function<void(CUresult)> function;
   bool takes_turn = false;
 };
 
-// The host functions of one stream that have not returned. It has a gate and a thread of its own, so that streams
-// never wait for each other.
+// The host functions of one stream that have not returned. It has a thread of its own, so that streams never wait for
+// each other.
 struct Line {
   Device* device = nullptr;
   uint32_t stream = 0;
-  uint32_t gate = 0;
+  uint32_t gate = 0;           // that its functions share, if they do
   std::list<Pending> pending;  // in the order of the stream; this and the next under HostFunctions::mutex
   size_t submitters = 0;       // that will add one, or give up
   CondVar changed;
@@ -37,17 +34,7 @@ using LineKey = std::pair<Device*, uint32_t>;
 
 struct HostFunctions {
   Mutex mutex{lock_rank::kHostFunctions};
-  CondVar gate_is_free;
   std::map<LineKey, std::shared_ptr<Line>> lines GUARDED_BY(mutex);
-  struct Gates {
-    std::vector<uint32_t> free;
-    std::vector<uint64_t> generation = std::vector<uint64_t>(VGPU_GATES);  // last one given out
-
-    Gates() {
-      for (uint32_t gate = VGPU_GATES; gate-- > 0;) free.push_back(gate);
-    }
-  };
-  std::map<Device*, Gates> gates GUARDED_BY(mutex);
 };
 HostFunctions& All() {
   static auto* const all = new HostFunctions;
@@ -76,7 +63,7 @@ class Calling {
     // What it holds, memory or streams of the device, goes before anybody who waits for the stream comes back: the next
     // thing may be a reset of the context, which has none of that any more.
     pending_.function = nullptr;
-    line_->device->channel->OpenGate(line_->gate, pending_.generation);
+    line_->device->gates->Open(pending_.gate);
     if (pending_.takes_turn) line_->device->channel->turns().End();
     if (!returned_ && !ServeInThread(line_)) Serve(line_);  // the thread ends a little later
   }
@@ -95,9 +82,8 @@ bool TakeNext(const std::shared_ptr<Line>& line, Pending* next) {
   MutexLock lock(all.mutex);
   while (line->pending.empty() && line->submitters != 0) line->changed.Wait(all.mutex);
   if (line->pending.empty()) {
-    all.gates[line->device].free.push_back(line->gate);
+    line->device->gates->GiveBack(line->gate);
     all.lines.erase({line->device, line->stream});
-    all.gate_is_free.NotifyAll();
     return false;
   }
   *next = std::move(line->pending.front());
@@ -120,33 +106,27 @@ void Serve(const std::shared_ptr<Line>& line) {
   }
 }
 
-// The line of a stream, with a gate and a thread; waits until there is a gate. The caller is one of its submitters.
+// The line of a stream, with a thread; nullptr when there is none for it. Waits where too many streams have one
+// (Gates::TryShare). The caller is one of its submitters.
 std::shared_ptr<Line> Join(Device* device, uint32_t stream) {
-  lock_check::BeforeWait();
   HostFunctions& all = All();
-  MutexLock lock(all.mutex);
-  for (;;) {
+  for (;; device->gates->AwaitShared()) {
+    MutexLock lock(all.mutex);
     if (const auto it = all.lines.find({device, stream}); it != all.lines.end()) {
       ++it->second->submitters;
       return it->second;
     }
-    auto& free = all.gates[device].free;
-    if (free.size() <= (Turns::Exempt::Now() ? 0 : kGatesForTurns)) {
-      all.gate_is_free.Wait(all.mutex);
-      continue;
-    }
     auto line = std::make_shared<Line>();
     line->device = device;
     line->stream = stream;
-    line->gate = free.back();
     line->submitters = 1;
     const auto it = all.lines.emplace(LineKey{device, stream}, line).first;
-    if (!ServeInThread(line)) {
-      all.lines.erase(it);
-      return nullptr;
-    }
-    free.pop_back();
-    return line;
+    const bool has_gate = device->gates->TryShare(&line->gate);
+    if (has_gate && ServeInThread(line)) return line;
+    all.lines.erase(it);
+    if (!has_gate) continue;
+    device->gates->GiveBack(line->gate);
+    return nullptr;
   }
 }
 
@@ -167,28 +147,27 @@ CUresult EnqueueHostFunction(const Current& current, uint32_t stream, std::funct
     Line& line;
     ~Submitter() { Leave(line); }
   } submitter{*line};
-  EventSlots& events = *current.device->events;
+  Gates& gates = *current.device->gates;
   std::list<Pending> mine;
-  mine.push_back({nullptr, 0, std::move(function), takes_turn});
-  std::shared_ptr<EventRecord> reached;
-  if (const CUresult error = events.Take(&reached)) return error;
-  mine.front().reached = reached;
-  Command commands[] = {reached->In(VGPU_OP_EVENT_RECORD, stream), {}};
-  commands[1].op = VGPU_OP_GATE_WAIT;
-  commands[1].stream = stream;
-  commands[1].args[0] = line->gate;
-  // The order of the line is the order of the stream.
-  const auto number = [&] {
-    HostFunctions& all = All();
-    MutexLock lock(all.mutex);
-    mine.front().generation = commands[1].args[1] = ++all.gates[line->device].generation[line->gate];
+  mine.push_back({std::make_shared<EventRecord>(), gates.Make(), std::move(function), takes_turn});
+  Command commands[] = {{.stream = stream}, {.stream = stream}};
+  // The order of the line is the order of the stream. Nothing is taken before its place in the stream is certain: what
+  // waits for that keeps no slot from others.
+  const auto submitting = [&] {
+    Pending& next = mine.front();
+    if (!gates.TryTake(next.reached, line->gate, &next.gate)) return false;
+    commands[0] = next.reached->In(VGPU_OP_EVENT_RECORD, stream);
+    commands[1] = next.gate.WaitIn(stream);
+    MutexLock lock(All().mutex);
     line->pending.splice(line->pending.end(), mine);
+    return true;
   };
   if (takes_turn) channel.turns().Begin();
-  const CUresult error = channel.PostTogether(commands, number);
-  if (error == CUDA_SUCCESS) return CUDA_SUCCESS;
-  if (takes_turn) channel.turns().End();
-  events.GiveBack(*reached);
+  CUresult error = CUDA_SUCCESS;
+  do {
+    error = channel.PostTogether(commands, submitting);
+  } while (error == CUDA_ERROR_NOT_READY && (error = gates.AwaitFree()) == CUDA_SUCCESS);
+  if (takes_turn && error != CUDA_SUCCESS) channel.turns().End();
   return error;
 }
 

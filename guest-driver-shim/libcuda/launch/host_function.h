@@ -10,8 +10,8 @@
 namespace vgpud::cuda {
 
 // Puts `function` into the stream. It is called once, on a thread of the driver, in the order of its stream, with
-// CUDA_SUCCESS or with the error that has poisoned the context before the stream came to it. Waits while too many
-// streams have some (VGPU_GATES, less those for turns). `takes_turn`: it is ours, and submits work (channel/turns.h).
+// CUDA_SUCCESS or with the error that has poisoned the context before the stream came to it. CUDA_ERROR_OUT_OF_MEMORY:
+// the system has no thread for it. `takes_turn`: it is ours, and submits work (channel/turns.h).
 CUresult EnqueueHostFunction(const Current& current, uint32_t stream, std::function<void(CUresult)> function,
                              bool takes_turn = false);
 // The same as the work of a node: not called in a context that has failed.

@@ -3,7 +3,6 @@
 """A program with two VFs, which are two devices to it: their memory has different addresses, copies go from one to the other, in streams of
 either, and streams of one wait for events of the other without the call's waiting."""
 import subprocess
-import sys
 
 import harness
 from vgpuguest import daemon, direct
@@ -128,7 +127,7 @@ def test():
     with daemon.private_daemon([("a", {}), ("b", {})]) as vgpud:
         sockets = ",".join(vgpud.show(name)["channel_socket"] for name in ("a", "b"))
         environment = dict(direct.environment(vgpud.show("a")), VGPU_CHANNEL=sockets)
-        program = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        program = subprocess.run([*direct.python(), "-c", PROGRAM], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
         harness.check(program.returncode == 0, f"the program ended with {program.returncode}: {program.stdout}")
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import harness
-from vgpuguest import daemon, paths, process
+from vgpuguest import daemon, direct, paths, process
 from vgpuguest.program import DirectProgram
 
 MADE_UP = sys.argv[1]
@@ -55,7 +55,7 @@ def check_two(directory):
         for name, mib in (("left", 256), ("right", 512), ("soft", 64)):
             made = vgpud.create(f"vf-{name}", gpu=name, vram=f"{mib}MiB")
             harness.check(made["gpu"] == name, f"by name: {made}")
-        programs = [DirectProgram(vgpud.show(f"vf-{name}"), ["/usr/bin/python3", "-c", PROGRAM % (mib << 20)])
+        programs = [DirectProgram(vgpud.show(f"vf-{name}"), [*direct.python(), "-c", PROGRAM % (mib << 20)])
                     for name, mib in (("left", 256), ("right", 512), ("soft", 64))]
         for program in programs:
             harness.check_passes(program)
@@ -70,7 +70,7 @@ def check_mig(directory):
             device = vgpud.ctl("gpu")["device"]
             harness.check(device["mig_instance"] == INSTANCE, f"{gpu}: it says which instance: {device}")
             vgpud.create("a", vram="64MiB")
-            harness.check_passes(DirectProgram(vgpud.show("a"), ["/usr/bin/python3", "-c", PROGRAM % (64 << 20)]))
+            harness.check_passes(DirectProgram(vgpud.show("a"), [*direct.python(), "-c", PROGRAM % (64 << 20)]))
     whole = driver(directory, "mig=0")
     other = "MIG-00000000-0000-0000-0000-00000000000b"
     for library, name in ((divided, other), (whole, INSTANCE)):

@@ -17,7 +17,7 @@ import sys
 import time
 
 import harness
-from vgpuguest import daemon, process
+from vgpuguest import daemon, direct, process
 from vgpuguest.program import DirectProgram
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "restart"))
@@ -99,7 +99,7 @@ def serving(path):
 
 
 def beating(vgpud, vf):
-    program = DirectProgram(vgpud.show(vf), ["/usr/bin/python3", "-c", PROGRAM])
+    program = DirectProgram(vgpud.show(vf), [*direct.python(), "-c", PROGRAM])
     program.wait_for_line("launched", 60)
     return program
 

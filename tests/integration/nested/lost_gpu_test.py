@@ -11,7 +11,7 @@ import shutil
 import sys
 
 import harness
-from vgpuguest import daemon, process
+from vgpuguest import daemon, direct, process
 from vgpuguest.program import DirectProgram
 
 MADE_UP = sys.argv[1]
@@ -56,7 +56,7 @@ def point(link, directory, like):
 
 
 def run(vgpud, vf):
-    program = DirectProgram(vgpud.show(vf), ["/usr/bin/python3", "-c", PROGRAM])
+    program = DirectProgram(vgpud.show(vf), [*direct.python(), "-c", PROGRAM])
     program.wait(60)
     return program, answers(program)
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import harness
-from vgpuguest import daemon, paths, process
+from vgpuguest import daemon, direct, paths, process
 from vgpuguest.program import DirectProgram
 
 MADE_UP = sys.argv[1]
@@ -79,7 +79,7 @@ def check_description():
         row = next(row for row in gpu["protections"] if row["name"] == "own-gpu-driver")
         harness.check(not row["in_force"] and "NVIDIA" in row["why_not"], f"the weaker jail is shown: {row}")
         harness.check(vgpud.create("a", vram="512MiB")["vram_bytes"] == 512 << 20, "a VF has a part of its memory")
-        program = DirectProgram(vgpud.show("a"), ["/usr/bin/python3", "-c", MEMORY])
+        program = DirectProgram(vgpud.show("a"), [*direct.python(), "-c", MEMORY])
         harness.check_passes(program)  # in the jail of executors with a driver that is not ours
         try:
             vgpud.create("b", vram="1GiB")
@@ -131,7 +131,7 @@ def check_version(directory):
     for told, hears in ((12040, 12040), (13010, 13000)):
         with daemon.private_daemon((), ["--gpu", "cuda", "--cuda-library", driver(directory, f"version={told}")]) as vgpud:
             vgpud.create("a", vram="64MiB")
-            harness.check_passes(DirectProgram(vgpud.show("a"), ["/usr/bin/python3", "-c", VERSION % hears]))
+            harness.check_passes(DirectProgram(vgpud.show("a"), [*direct.python(), "-c", VERSION % hears]))
 
 
 def metrics(vgpud):

@@ -173,11 +173,11 @@ def program(allowed):
 # ---- the test ----
 
 def main():
-    from vgpuguest import daemon, paths
+    from vgpuguest import daemon, direct, paths
     for arguments in (["--client-memory"], []):
         with daemon.private_daemon([("a", {"vram": "64MiB"}), ("b", {"vram": "64MiB"})], arguments) as vgpud:
             sockets = ",".join(vgpud.show(name)["channel_socket"] for name in ("a", "b"))
-            done = subprocess.run([sys.executable, __file__, "--program", *arguments], capture_output=True, text=True, timeout=100,
+            done = subprocess.run([*direct.python(), __file__, "--program", *arguments], capture_output=True, text=True, timeout=100,
                                   env={**os.environ, "VGPU_CHANNEL": sockets, "LD_LIBRARY_PATH": str(paths.SHIM_DIR)})
             assert done.returncode == 0 and done.stdout == "PASS\n", (arguments, done)
     print("shared files: done")

@@ -248,7 +248,6 @@ TEST_F(ShimApi, HostFunctionsAndCallbacksCheckTheirArguments) {
   EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, cuLaunchHostFunc(kWild, function, nullptr));
 }
 
-// Every stream with host functions has one gate of the channel until they are over.
 TEST_F(ShimApi, ManyStreamsMayHaveHostFunctionsOneAfterTheOther) {
   std::atomic<int> count{0};
   const auto add = [](void* data) { ++*static_cast<std::atomic<int>*>(data); };
@@ -260,34 +259,6 @@ TEST_F(ShimApi, ManyStreamsMayHaveHostFunctionsOneAfterTheOther) {
   }
   EXPECT_EQ(static_cast<int>(streams.size()), count);
   for (const CUstream stream : streams) EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
-}
-
-TEST_F(ShimApi, MoreStreamsThanGatesWaitForOne) {
-  constexpr size_t kHeld = 100;
-  std::atomic<int> count{0};
-  std::vector<CUstream> streams(2 * VGPU_GATES);
-  for (CUstream& stream : streams) ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-  {
-    StreamHold hold;
-    std::atomic<size_t> held{0};
-    std::thread others([&] {
-      EXPECT_EQ(CUDA_SUCCESS, cuCtxSetCurrent(context_));
-      const auto add = [](void* data) { ++*static_cast<std::atomic<int>*>(data); };
-      for (const CUstream stream : streams) {
-        hold.Put(stream);
-        ++held;
-        EXPECT_EQ(CUDA_SUCCESS, cuLaunchHostFunc(stream, add, &count));
-      }
-    });
-    while (held < kHeld) std::this_thread::yield();
-    hold.LetGo();
-    others.join();
-  }
-  for (const CUstream stream : streams) {
-    EXPECT_EQ(CUDA_SUCCESS, cuStreamSynchronize(stream));
-    EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
-  }
-  EXPECT_EQ(static_cast<int>(streams.size()), count);
 }
 
 TEST_F(ShimWire, AStreamTooManyIsRefusedWhenItIsMade) {

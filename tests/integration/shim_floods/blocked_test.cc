@@ -132,6 +132,44 @@ TEST_P(Blocked, LeavesOtherStreamsAlone) {
   for (const CUstream stream : streams) EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
 }
 
+// Streams that all wait, and have host functions behind it. This thread lets them go, when it has filled them all.
+class ManyHeld : public ShimApi, public testing::WithParamInterface<bool> {};
+
+TEST_P(ManyHeld, HaveHostFunctions) {
+  const bool by_event = GetParam();
+  std::vector<CUstream> streams(900);
+  std::atomic<unsigned> called{0};
+  const auto call = [](void* count) { ++*static_cast<std::atomic<unsigned>*>(count); };
+  CUstream source;
+  CUevent event;
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&source, CU_STREAM_NON_BLOCKING));
+  ASSERT_EQ(CUDA_SUCCESS, cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  StreamHold hold;
+  hold.Put(source);
+  ASSERT_EQ(CUDA_SUCCESS, cuEventRecord(event, source));
+  for (CUstream& stream : streams) {
+    ASSERT_EQ(CUDA_SUCCESS, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    if (by_event) {
+      ASSERT_EQ(CUDA_SUCCESS, cuStreamWaitEvent(stream, event, 0));
+    } else {
+      hold.Put(stream);
+    }
+    ASSERT_EQ(CUDA_SUCCESS, cuLaunchHostFunc(stream, call, &called));
+  }
+  EXPECT_EQ(0u, called);
+  hold.LetGo();
+  for (const CUstream stream : streams) {
+    EXPECT_EQ(CUDA_SUCCESS, cuStreamSynchronize(stream));
+    EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
+  }
+  EXPECT_EQ(streams.size(), called);
+  EXPECT_EQ(CUDA_SUCCESS, cuEventDestroy_v2(event));
+  EXPECT_EQ(CUDA_SUCCESS, cuStreamDestroy_v2(source));
+}
+
+INSTANTIATE_TEST_SUITE_P(Floods, ManyHeld, testing::Bool(),
+                         [](const auto& test) { return test.param ? "ByAnEvent" : "ByHostFunctions"; });
+
 constexpr Case kCases[] = {{"Launches", &Work::Launch, 1},
                            {"LaunchesOfEight", &Work::Launch, 8},
                            {"Fills", &Work::Fill, 1},

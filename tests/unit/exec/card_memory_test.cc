@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
+#include "base/clock.h"
+#include "base/futex.h"
 #include "tests/unit/exec/fakes/fake_evictable.h"
 
 namespace vgpud::exec {
@@ -25,7 +29,8 @@ class CardMemoryTest : public testing::Test {
   GrantPage page_;
   ExecMemory slot_;
   std::atomic<uint32_t> word_{1};
-  CardMemory card_{page_, slot_, [this] { return memory_.now_ns; }};
+  int rings_ = 0;
+  CardMemory card_{page_, slot_, [this] { return memory_.now_ns; }, [this] { ++rings_; }};
 };
 
 TEST_F(CardMemoryTest, ItStaysUntilAnotherVfWantsIt) {
@@ -41,6 +46,41 @@ TEST_F(CardMemoryTest, ItStaysUntilAnotherVfWantsIt) {
   EXPECT_EQ(1000u, slot_.evicting_ns);
   EXPECT_EQ(0u, slot_.on_card);
   EXPECT_EQ(8000u, slot_.off_card);
+}
+
+// Its clock is ahead, so that time alone ends no wait.
+TEST_F(CardMemoryTest, RoomThatWasMadeSinceItLookedEndsTheWait) {
+  CardMemory card{page_, slot_, [] { return MonotonicNs() + 3'600'000'000'000; }, [this] { ++rings_; }};
+  memory_.here = false;
+  memory_.full = true;
+  for (int look = 0; look < 3; ++look) {
+    ASSERT_EQ(Back::kNoRoom, *card.BringBack(memory_, {&word_, 1}));
+    std::thread other([&] {
+      page_.room.fetch_add(1);
+      FutexWakeAll(&page_.room);
+    });
+    card.AwaitRoom();
+    other.join();
+  }
+  EXPECT_EQ(1, rings_) << "vgpud hears once that it waits";
+}
+
+TEST_F(CardMemoryTest, NobodyWaitsBehindTheEndOfTheTurn) {
+  CardMemory card{page_, slot_, [] { return MonotonicNs() + 3'600'000'000'000; }, [] {}};
+  memory_.here = false;
+  memory_.full = true;
+  page_.deadline_ns = MonotonicNs();
+  ASSERT_EQ(Back::kNoRoom, *card.BringBack(memory_, {&word_, 1}));
+  card.AwaitRoom();
+}
+
+TEST_F(CardMemoryTest, WhoHasMadeRoomRings) {
+  page_.make_room = 1;
+  card_.Leave(memory_);
+  EXPECT_EQ(1, rings_);
+  memory_.here = memory_.refuses = true;
+  card_.Leave(memory_);
+  EXPECT_EQ(1, rings_);
 }
 
 // Else two VFs with short slices would move their memory only.

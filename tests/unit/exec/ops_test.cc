@@ -176,12 +176,20 @@ TEST(EventOps, SlotsAndGenerations) {
   EXPECT_EQ(5u, rig.guest.Event(VGPU_EVENT_SLOTS - 1).generation) << "it never goes back";
 }
 
-TEST(GateOps, ThereAre256) {
+TEST(GateOps, ThereAre256AndThoseOfEventSlots) {
   Ops rig;
+  constexpr uint32_t kLast = VGPU_EVENT_SLOTS - 1;
   rig.guest.header().gate[255] = 1;
   EXPECT_EQ(0u, rig.Do(VGPU_OP_GATE_WAIT, {255, 1}));
-  EXPECT_EQ(kInvalid, rig.Do(VGPU_OP_GATE_WAIT, {256, 1}));
   EXPECT_EQ(kInvalid, rig.Do(VGPU_OP_GATE_WAIT, {255, 0}));
+  rig.guest.OpenSlot(0, 1);
+  rig.guest.OpenSlot(kLast, 7);
+  EXPECT_EQ(0u, rig.Do(VGPU_OP_GATE_WAIT, {VGPU_SLOT_GATE(0), 1}));
+  EXPECT_EQ(0u, rig.Do(VGPU_OP_GATE_WAIT, {VGPU_SLOT_GATE(kLast), 7}));
+  EXPECT_EQ(0u, rig.Do(VGPU_OP_EVENT_RECORD, {kLast, 8}));
+  EXPECT_EQ(8u, rig.guest.Event(kLast).generation) << "the slot is an event's again";
+  EXPECT_EQ(kInvalid, rig.Do(VGPU_OP_GATE_WAIT, {VGPU_SLOT_GATE(kLast), 0}));
+  EXPECT_EQ(kInvalid, rig.Do(VGPU_OP_GATE_WAIT, {VGPU_SLOT_GATE(VGPU_EVENT_SLOTS), 1}));
 }
 
 TEST(LimitOps, EachKindHasItsMost) {

@@ -120,6 +120,18 @@ TEST(Order, GateHoldsItsStreamBackUntilTheGuestOpensIt) {
   EXPECT_THAT(rig.script->log, testing::Contains("b"));
 }
 
+TEST(Order, GateOfAnEventSlotHoldsItsStreamBack) {
+  ExecRig rig;
+  rig.guest.Submit({VGPU_OP_EVENT_RECORD, {9, 3}});
+  rig.Settle();
+  const uint64_t gate = rig.guest.Submit({VGPU_OP_GATE_WAIT, {VGPU_SLOT_GATE(9), 4}});
+  rig.Settle();
+  EXPECT_TRUE(rig.Pending(gate)) << "the slot's last record is an earlier generation";
+  rig.guest.OpenSlot(9, 4);
+  rig.Settle();
+  EXPECT_EQ(0u, rig.Status(gate));
+}
+
 TEST(Order, GateOpensBehindAnEntryThatWaitsForTheWholeChannel) {
   ExecRig rig;
   const uint64_t address = rig.Alloc(4096);
@@ -133,7 +145,7 @@ TEST(Order, GateOpensBehindAnEntryThatWaitsForTheWholeChannel) {
 
 TEST(Order, GateThatDoesNotExistIsRefused) {
   ExecRig rig;
-  EXPECT_EQ(1u, rig.Status(rig.guest.Submit({VGPU_OP_GATE_WAIT, {VGPU_GATES, 1}})));
+  EXPECT_EQ(1u, rig.Status(rig.guest.Submit({VGPU_OP_GATE_WAIT, {VGPU_SLOT_GATE(VGPU_EVENT_SLOTS), 1}})));
   EXPECT_EQ(1u, rig.Status(rig.guest.Submit({VGPU_OP_GATE_WAIT, {0, 0}})));
   EXPECT_EQ(0u, rig.guest.sticky());
 }

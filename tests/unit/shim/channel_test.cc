@@ -126,7 +126,10 @@ TEST_F(ChannelTest, WhatIsPostedTogetherHasNothingOfOthersBetween) {
   uint64_t numbered = 0;
   for (uint64_t i = 0; i < 3000; ++i) {
     Command both[] = {Make(VGPU_OP_EVENT_RECORD, {3, 0}), Make(VGPU_OP_EVENT_WAIT, {3, 0})};
-    const auto number = [&] { both[0].args[1] = both[1].args[1] = ++numbered; };
+    const auto number = [&] {
+      both[0].args[1] = both[1].args[1] = ++numbered;
+      return true;
+    };
     ASSERT_EQ(CUDA_SUCCESS, channel_.PostTogether(both, number));
   }
   other.join();
@@ -138,6 +141,14 @@ TEST_F(ChannelTest, WhatIsPostedTogetherHasNothingOfOthersBetween) {
     }
   }
   executor().OnEntry(nullptr);
+}
+
+TEST_F(ChannelTest, WhatIsNotReadyIsNotPosted) {
+  const Command both[] = {Make(VGPU_OP_EVENT_RECORD, {3, 1}), Make(VGPU_OP_NOP)};
+  EXPECT_EQ(CUDA_ERROR_NOT_READY, channel_.PostTogether(both, [] { return false; }));
+  EXPECT_EQ(0u, channel_.AllWork());
+  EXPECT_EQ(CUDA_SUCCESS, channel_.PostTogether(both, [] { return true; }));
+  EXPECT_EQ(2u, channel_.AllWork());
 }
 
 TEST_F(SmallChannelTest, ManyThreadsGetTheirOwnAnswers) {
@@ -182,6 +193,31 @@ TEST_F(ChannelTest, ThreadsThatWaitForEventsAndForAnswersWakeEachOther) {
   executor().Hold(false);
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(0, failed);
+}
+
+// News of one is not work for all that wait.
+TEST_F(ChannelTest, AThreadThatWaitsLooksOnlyWhenItMayGoOn) {
+  constexpr uint32_t kThreads = 200;
+  std::atomic<uint32_t> waiting{0}, looks{0};
+  std::vector<std::thread> threads;
+  for (uint32_t slot = 0; slot < kThreads; ++slot) {
+    threads.emplace_back([&, slot] {
+      const auto self = std::this_thread::get_id();
+      ++waiting;
+      EXPECT_EQ(CUDA_SUCCESS, channel_.Wait([&] {
+        looks += std::this_thread::get_id() == self;
+        return channel_.EventReached(slot, 1);
+      }));
+    });
+  }
+  while (waiting < kThreads || looks < kThreads) std::this_thread::yield();
+  looks = 0;
+  for (uint32_t slot = 0; slot < kThreads; ++slot) {
+    ASSERT_EQ(CUDA_SUCCESS, channel_.Post(Make(VGPU_OP_EVENT_RECORD, {slot, 1})));
+    threads[slot].join();
+  }
+  // All look at all news: half of the square. The thread that sleeps for the others looks at what wakes it.
+  EXPECT_LT(looks, kThreads * kThreads / 4);
 }
 
 TEST_F(ChannelTest, APoisonedContextFailsPostsUntilReset) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,7 @@ vgpu_ioc_info FakeInfo(uint64_t channel_bytes) {
   info.abi_version = VGPU_ABI_VERSION;
   info.channel_bytes = channel_bytes;
   info.features = VGPU_FEATURES_ALL;
+  if (getenv("FAKE_VF_WITHOUT_SLOT_GATES") != nullptr) info.features &= ~VGPU_FEATURE_SLOT_GATES;
   info.vram_bytes = 1 << 30;
   info.pci_bus = 3;
   info.pci_device = 5;
@@ -115,12 +117,18 @@ void FakeExecutor::Interrupt(bool always) {
   (void)!write(call_fd_, &one, sizeof one);
 }
 
+vgpu_event_slot& FakeExecutor::Slot(uint64_t slot) const {
+  return reinterpret_cast<vgpu_event_slot*>(area_.data() + VGPU_CHANNEL_EVENTS_OFFSET)[slot];
+}
+
+uint64_t FakeExecutor::Gate(uint64_t gate) const {
+  return std::atomic_ref(gate < VGPU_GATES ? header_.gate[gate] : Slot(gate - VGPU_GATES).generation).load();
+}
+
 bool FakeExecutor::MustWait(const vgpu_sqe& entry, size_t before) const {
   const bool of_stream = IsOfStream(entry);
   const bool of_all = entry.op == VGPU_OP_CONTEXT_SYNC || entry.op == VGPU_OP_CONTEXT_RESET;
-  if (entry.op == VGPU_OP_GATE_WAIT && std::atomic_ref<__u64>(header_.gate[entry.args[0]]).load() < entry.args[1]) {
-    return true;
-  }
+  if (entry.op == VGPU_OP_GATE_WAIT && Gate(entry.args[0]) < entry.args[1]) return true;
   return std::any_of(waiting_.begin(), waiting_.begin() + static_cast<long>(before), [&](const Waiting& each) {
     const vgpu_sqe& other = each.entry;
     const bool records_it = entry.op == VGPU_OP_EVENT_WAIT && other.op == VGPU_OP_EVENT_RECORD &&
@@ -407,9 +415,8 @@ FakeExecutor::Reply FakeExecutor::Fill(const vgpu_sqe& entry) {
 FakeExecutor::Reply FakeExecutor::RecordEvent(const vgpu_sqe& entry) {
   const __u64* a = entry.args;
   Reply reply;
-  auto* slots = reinterpret_cast<vgpu_event_slot*>(area_.data() + VGPU_CHANNEL_EVENTS_OFFSET);
-  slots[a[0]].timestamp_ns = clock_ns_ += 1000000;
-  std::atomic_ref<__u64>(slots[a[0]].generation).store(a[1]);
+  Slot(a[0]).timestamp_ns = clock_ns_ += 1000000;
+  std::atomic_ref(Slot(a[0]).generation).store(a[1]);
   return reply;
 }
 

@@ -57,6 +57,8 @@ class FakeExecutor {
   Waiting MakeWaiting(const vgpu_sqe& entry, std::span<std::byte> payload);
   void Release();
   void Serve();
+  vgpu_event_slot& Slot(uint64_t slot) const;
+  uint64_t Gate(uint64_t gate) const;
   // Must it wait for the first `before` of those that wait?
   bool MustWait(const vgpu_sqe& entry, size_t before) const;
   // False: none of them could go on.

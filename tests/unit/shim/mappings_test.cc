@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <utility>
+#include <vector>
 
 namespace vgpud::cuda {
 namespace {
@@ -54,6 +56,33 @@ TEST_F(Mappings, InPiecesItIsOneFileAsLongAsTheyFollow) {
   EXPECT_TRUE(FileShown(At(at_), kBytes).Is(fd_));
   ASSERT_NE(MAP_FAILED, mmap(middle, kPage, kBoth, MAP_SHARED | MAP_FIXED, fd_, 0));  // another page of it
   EXPECT_EQ(0u, FileShown(At(at_), kBytes).inode);
+}
+
+// Linux 6.11 answers questions about one mapping; older kernels list all of them.
+TEST_F(Mappings, AskedForAndReadTheyAreTheSame) {
+  using Parts = std::vector<std::pair<Mapping, uint64_t>>;
+  const auto found = [](auto& each, uint64_t at, uint64_t bytes) {
+    Parts parts;
+    each(at, bytes, [&](const Mapping& m, uint64_t part) { parts.emplace_back(m, part); });
+    return parts;
+  };
+  char* const own = static_cast<char*>(mmap(nullptr, 8 * kPage, kBoth, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_EQ(0, mprotect(own + kPage, kPage, PROT_READ));
+  ASSERT_EQ(0, munmap(own + 3 * kPage, kPage));
+  ASSERT_EQ(own + 5 * kPage, mmap(own + 5 * kPage, kPage, kBoth, MAP_SHARED | MAP_FIXED, fd_, kPage));
+  ASSERT_EQ(0, mprotect(own + 6 * kPage, kPage, PROT_NONE));
+  EXPECT_GE(found(ForEachMapping, At(own), 8 * kPage).size(), 6u);
+  for (unsigned first = 0; first < 8; ++first) {
+    for (unsigned pages = 1; first + pages <= 8; ++pages)
+      EXPECT_EQ(found(ReadEachMapping, At(own) + first * kPage, pages * kPage),
+                found(ForEachMapping, At(own) + first * kPage, pages * kPage))
+          << first << " " << pages;
+  }
+  int on_stack = 0;
+  EXPECT_EQ(found(ReadEachMapping, At(&on_stack), 1), found(ForEachMapping, At(&on_stack), 1));
+  const auto code = reinterpret_cast<uint64_t>(&FileShown);
+  EXPECT_EQ(found(ReadEachMapping, code, 1), found(ForEachMapping, code, 1));
+  munmap(own, 8 * kPage);
 }
 
 TEST_F(Mappings, WhatIsNotSharedForBothIsNone) {

@@ -69,6 +69,68 @@ TEST_F(PageSwap, IsOneMemoryUntilItIsRestored) {
   EXPECT_EQ(2, buffer_[5]);
 }
 
+class TreatmentTest : public PageSwap {
+ protected:
+  std::optional<Treatment> Own() {
+    const auto found = TreatmentOf(At(own_), kBytes), read = ReadTreatment(At(own_), kBytes);
+    EXPECT_EQ(read.has_value(), found.has_value());
+    EXPECT_TRUE(!read || *read == *found);
+    return found;
+  }
+};
+
+TEST_F(TreatmentTest, WhatTheProgramHasSaidIsFoundOut) {
+  const Treatment none = *Own();
+  EXPECT_EQ(Treatment{}, none);
+  for (const int advice : {MADV_DONTDUMP, MADV_WIPEONFORK, MADV_DONTFORK, MADV_HUGEPAGE, MADV_NOHUGEPAGE,
+                           MADV_MERGEABLE, MADV_SEQUENTIAL, MADV_RANDOM}) {
+    unsigned char* const other = Pages();
+    memset(other, 7, kBytes);
+    if (madvise(other, kBytes, advice) == 0) {
+      const auto said = TreatmentOf(At(other), kBytes);
+      ASSERT_TRUE(said) << advice;
+      EXPECT_FALSE(*said == none) << advice;
+      EXPECT_EQ(ReadTreatment(At(other), kBytes), said) << advice;
+    }
+    for (uint64_t i = 0; i < kBytes; ++i) ASSERT_EQ(7, other[i]) << "it is where it was";
+    munmap(other, kBytes);
+  }
+  ASSERT_EQ(0, mlock(own_, kBytes));
+  EXPECT_TRUE(Own()->locked);
+  EXPECT_TRUE(ReadTreatment(At(own_), kBytes)->locked) << "and stays so";
+  ASSERT_EQ(0, munlock(own_, kBytes));
+  EXPECT_FALSE(Own()->locked);
+  ASSERT_EQ(0, madvise(own_ + kPage, kPage, MADV_DONTFORK));
+  EXPECT_FALSE(Own()) << "not the same everywhere";
+  ASSERT_EQ(0, madvise(own_, kBytes, MADV_DONTFORK));
+  EXPECT_FALSE(Own()->is_for_children());
+}
+
+TEST_F(TreatmentTest, PagesThatThisThreadUsesAreLeftAlone) {
+  int here = 0;
+  const uint64_t stack = At(&here) & ~(kPage - 1), thread = At(__builtin_thread_pointer()) & ~(kPage - 1);
+  for (const uint64_t page : {stack, stack + kPage, stack - kPage, thread, thread - kPage})
+    EXPECT_EQ(ReadTreatment(page, kPage), TreatmentOf(page, kPage));
+}
+
+TEST_F(TreatmentTest, OtherThreadsSeeTheirPagesAllTheTime) {
+  std::atomic<bool> end{false};
+  std::atomic<uint64_t> wrong{0};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 3; ++i)
+    others.emplace_back([&, i] {
+      auto* const mine = reinterpret_cast<uint64_t*>(own_ + 64 * (i + 1));
+      for (uint64_t n = 0; !end; ++n) {
+        __atomic_store_n(mine, n, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(mine, __ATOMIC_SEQ_CST) != n || __atomic_load_n(own_, __ATOMIC_SEQ_CST) != 0x11) ++wrong;
+      }
+    });
+  for (int round = 0; round < 2000; ++round) ASSERT_EQ(Treatment{}, TreatmentOf(At(own_), kBytes));
+  end = true;
+  for (std::thread& other : others) other.join();
+  EXPECT_EQ(0u, wrong);
+}
+
 TEST_F(PageSwap, NoWriteOfAnotherThreadIsLost) {
   std::atomic<bool> end{false};
   std::vector<std::thread> writers;

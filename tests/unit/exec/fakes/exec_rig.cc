@@ -11,7 +11,9 @@ ExecRig::ExecRig(uint64_t payload_bytes, uint64_t host_quota, bool asks_before_l
       host(host_quota != 0 ? std::make_unique<HostMemory>(host_quota) : std::make_unique<HostMemory>()) {
   auto memory = ChannelMemory::Open(guest.area());
   CHECK(memory);
-  if (shares_card) card = std::make_unique<CardMemory>(page, slot_page.memory[3], [this] { return now_ns; });
+  if (shares_card)
+    card = std::make_unique<CardMemory>(
+        page, slot_page.memory[3], [this] { return now_ns; }, [this] { ++rings; });
   Turn turn(
       page, slot_page.slots[3], slot_page.clocks[3],
       [this] {

@@ -107,6 +107,10 @@ vgpu_event_slot TestGuest::Event(uint32_t slot) const {
   return {Word64(at).load(), Word64(at + 8).load()};
 }
 
+void TestGuest::OpenSlot(uint32_t slot, uint64_t generation) {
+  Word64(area_.data() + VGPU_CHANNEL_EVENTS_OFFSET + slot * sizeof(vgpu_event_slot)).store(generation);
+}
+
 uint64_t TestGuest::released() const {
   return Word64(area_.data() + offsetof(vgpu_channel_header, payload_released)).load();
 }

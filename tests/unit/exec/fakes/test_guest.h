@@ -62,6 +62,7 @@ class TestGuest {
   const vgpu_cqe* Completion(uint64_t seqno);
   const std::vector<uint64_t>& order() const { return order_; }  // seqnos as they completed
   vgpu_event_slot Event(uint32_t slot) const;
+  void OpenSlot(uint32_t slot, uint64_t generation);
   uint64_t released() const;
   uint32_t sticky() const;
   uint64_t next_seqno() const { return seqno_; }

@@ -72,6 +72,31 @@ TEST_F(ExecutorRequestsTest, NoOrderOfRequestsMakesTheVramAccountWrap) {
   EXPECT_EQ(0u, ledgers.vram.used());
 }
 
+// What it has asked for and nobody has read when it dies is not read any more, and nothing stays on its account, nor on
+// that of the channel's next executor.
+TEST_F(ExecutorRequestsTest, ADeadExecutorGetsNoMore) {
+  constexpr exec_link::Kind kKinds[] = {exec_link::Kind::kVramRequest, exec_link::Kind::kHostRequest};
+  for (const bool before : {true, false}) {
+    const auto executor = OpenWithExecutor(0);
+    const auto ask = [&] {
+      for (int i = 0; i < 20; ++i)
+        for (const exec_link::Kind kind : kKinds)
+          ASSERT_TRUE(SendStruct(executor->socket.get(), exec_link::Vram{kind, 0, 4096, 0}));
+    };
+    if (before) ask();
+    executor->life.Reset();
+    if (!before) ask();  // its link is read in the same turn of the loop, after its death
+    Pump();
+    EXPECT_EQ(0u, ledgers.vram.used());
+    EXPECT_EQ(0u, ledgers.host.used());
+    EXPECT_EQ(0, Command(VGPU_CTRL_CHANNEL_DESTROY, 0));
+    Pump();
+  }
+  const auto next = OpenWithExecutor(0);
+  Say(*next, exec_link::Vram{exec_link::Kind::kVramRequest, 0, 4096, 0});
+  EXPECT_EQ(4096u, ledgers.vram.used());
+}
+
 // What an executor says of its doorbells may be anything: it counts as it grows, by no more than could have been.
 TEST_F(ExecutorRequestsTest, DoorbellsCountAsTheyGrowAndNoFaster) {
   const auto executor = OpenWithExecutor(0);

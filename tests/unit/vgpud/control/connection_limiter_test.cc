@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vgpud/control/connection_limiter.h"
 
+#include <event2/http.h>
 #include <gtest/gtest.h>
+
+#include <cstdlib>
 
 namespace vgpud::daemon {
 namespace {
@@ -64,6 +67,25 @@ TEST(ConnectionLimiterTest, EachPatienceEndsToTheNanosecond) {
   const TimePoint now{10'000s};
   EXPECT_EQ(nullptr, ConnectionLimiter::WhyLeave(endless, {now - 9'000s, now - 300s + 1ns, true}, now, true));
   EXPECT_NE(nullptr, ConnectionLimiter::WhyLeave(endless, {now - 9'000s, now - 300s, true}, now, true));
+}
+
+// Statics end in the reverse order of their making: this one after all that the first door makes.
+std::unique_ptr<ConnectionLimiter>& LastDoor() {
+  static std::unique_ptr<ConnectionLimiter> door;
+  return door;
+}
+
+TEST(ConnectionLimiterDeathTest, AStaticDoorEndsWithTheProcess) {
+  EXPECT_EXIT(
+      {
+        LastDoor() = nullptr;
+        static auto* const loop = new EventLoop;
+        static evhttp* const http = evhttp_new(loop->base());
+        LastDoor() = std::make_unique<ConnectionLimiter>(*loop, http, ConnectionLimiter::Rules{},
+                                                         ConnectionLimiter::Admission{});
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST(ConnectionLimiterTest, TheUsualRules) {

@@ -27,6 +27,17 @@ class ControlSharesTest : public ControlTest {
     limits.sharer = [](int) { return Sharer{"user 7"}; };
     return limits;
   }
+  static RateLimit OneRequestPer(uint32_t per_second) {
+    return {
+        .what = "requests", .each_per_second = per_second, .each_at_once = 1, .all_per_second = 0, .all_at_once = 0};
+  }
+  void ServeUntil(const std::function<bool()>& is_so) {
+    for (const TimePoint end = Now() + 30s; !is_so() && Now() < end;) event_base_loop(loop_.base(), EVLOOP_NONBLOCK);
+    ASSERT_TRUE(is_so());
+  }
+  static auto Descriptors() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+  }
 };
 
 TEST_F(ControlSharesTest, WhoHasNoPlaceIsToldWhyAndClosedAtOnce) {
@@ -136,18 +147,70 @@ TEST_F(ControlSharesTest, WhoHadToGoKeepsNoDescriptor) {
     client.Reset();
     serve();
   };
-  const auto descriptors = [] {
-    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
-  };
   std::string requests;
   for (int i = 0; i < 1000; ++i) requests += "GET /v1/vfs HTTP/1.1\r\n\r\n";
   for (int i = 0; i < 3; ++i) come_and_go("user 7", requests);
-  const auto full = descriptors();
+  const auto full = Descriptors();
   for (int round = 0; round < 50; ++round) {
     come_and_go("user 8", "");
     come_and_go("user 7", requests);
   }
-  EXPECT_LE(descriptors(), full + 1);
+  EXPECT_LE(Descriptors(), full + 1);
+}
+
+// A client that has sent more behind its request than libevent reads ahead: libevent does not hear when it leaves.
+const std::string kMoreBehind = "GET /v1/vfs HTTP/1.1\r\nX: " + std::string(20'000, 'x');
+
+// Each of these requests waits a second longer than the one before it.
+TEST_F(ControlSharesTest, AClientThatLeavesWhileItsRequestWaitsKeepsNoPlace) {
+  ClientLimits limits = OfUser();
+  limits.requests = OneRequestPer(1);
+  limits.connections = {.what = "connections", .each = 80, .all = 100};
+  int let_in = 0;
+  limits.sharer = [&let_in](int) {
+    ++let_in;
+    return Sharer{"user 7"};
+  };
+  Serve(limits);
+  const auto before = Descriptors();
+  std::vector<UniqueFd> clients;
+  const std::string text = "GET /v1/vfs HTTP/1.1\r\n\r\n" + kMoreBehind;
+  for (int i = 0; i < 60; ++i) {
+    clients.push_back(*ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK));
+    ASSERT_EQ(static_cast<ssize_t>(text.size()), ::send(clients.back().get(), text.data(), text.size(), MSG_NOSIGNAL));
+  }
+  ServeUntil([&] { return let_in == 60; });
+  for (int i = 0; i < 20; ++i) event_base_loop(loop_.base(), EVLOOP_NONBLOCK);  // their requests are read
+  clients.clear();
+  ServeUntil([&] { return Descriptors() == before; });
+}
+
+TEST_F(ControlSharesTest, WhatAClientThatHasLeftAskedForIsNotDone) {
+  config_.vf_program = config_.runtime_dir + "/starts-for-ever";
+  std::ofstream(config_.vf_program) << "#!/bin/sh\nexec sleep 60\n";
+  fs::permissions(config_.vf_program, fs::perms::owner_all);
+  fs::create_directory(config_.runtime_dir + "/vf");
+  ASSERT_TRUE(SetInSite(&config_.site, "vfs=2"));
+  Begin();
+  ClientLimits limits = OfUser();
+  limits.requests = OneRequestPer(20);
+  Serve(limits);
+  const auto names = [this] {
+    std::string all;
+    const Json answer = Ask("GET", "/v1/vfs").json();
+    for (const Json& vf : answer["vfs"]) all += vf.value("name", "?");
+    return all;
+  };
+  ASSERT_EQ("", names());
+  for (const char* const name : {"a", "b"}) {
+    UniqueFd client = *ConnectUnix(socket(), SOCK_STREAM | SOCK_NONBLOCK);
+    const std::string body = fmt::format(R"({{"name": "{}", "transient": true}})", name);
+    const std::string text =
+        fmt::format("POST /v1/vfs HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}{}", body.size(), body, kMoreBehind);
+    ASSERT_EQ(static_cast<ssize_t>(text.size()), ::send(client.get(), text.data(), text.size(), MSG_NOSIGNAL));
+    if (name[0] == 'b') ServeUntil([&] { return names() == "b"; });
+  }
+  EXPECT_EQ("b", names());
 }
 
 TEST_F(ControlSharesTest, RequestsThatWaitAreNotReadWithoutEnd) {
@@ -196,8 +259,7 @@ TEST_F(ControlSharesTest, WhoLeavesBehindAnotherRequestDoesNotWaitForRoom) {
   };
   const UniqueFd first = send("/v1/vfs", R"({"name": "a", "transient": true})", "");
   ASSERT_TRUE(serve_until([this](const Json&) { return Ask("GET", "/v1/vfs").json()["vfs"].size() == 1; }));
-  UniqueFd second = send("/v1/vfs?queue=1", R"({"name": "b", "transient": true})",
-                         "GET /v1/vfs HTTP/1.1\r\nX: " + std::string(20'000, 'x'));
+  UniqueFd second = send("/v1/vfs?queue=1", R"({"name": "b", "transient": true})", kMoreBehind);
   ASSERT_TRUE(serve_until(waiting(1)));
   second.Reset();
   EXPECT_TRUE(serve_until(waiting(0)));
@@ -252,10 +314,6 @@ class ControlLongAnswersTest : public ControlSharesTest {
   bool HasAnswer(const UniqueFd& client) {
     char first = 0;
     return ::recv(client.get(), &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
-  }
-  void ServeUntil(const std::function<bool()>& is_so) {
-    for (const TimePoint end = Now() + 30s; !is_so() && Now() < end;) event_base_loop(loop_.base(), EVLOOP_NONBLOCK);
-    ASSERT_TRUE(is_so());
   }
 
   ClientLimits limits_;

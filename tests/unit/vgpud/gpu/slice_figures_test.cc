@@ -107,6 +107,27 @@ TEST_F(SliceFiguresTest, WhoNeedsMemoryOfTheCardHasTheOthersMakeRoom) {
   EXPECT_EQ(std::pair(0u, 0u), told()) << "a slot without an executor";
 }
 
+TEST_F(SliceFiguresTest, WhoWaitsForMemoryOfTheCardHearsWhenOthersHaveMadeRoom) {
+  AddExecutor(3, 1);
+  Neighbour neighbour(world_, sleeper_);
+  const auto told = [&] {
+    world_.ShareCard();
+    return std::pair{page().room.load(), neighbour.slices.grant_page().room.load()};
+  };
+  ExecMemory& others = neighbour.slices.slot_page().memory[9];
+  slices_.slot_page().slots[3].state.store(static_cast<uint32_t>(ExecState::kRunning));
+  EXPECT_EQ(std::pair(0u, 0u), told());
+  EXPECT_FALSE(world_.someone_wants_memory());
+  others.evictions = 1;
+  EXPECT_EQ(std::pair(0u, 0u), told()) << "nobody waits";
+  slices_.slot_page().memory[3].wanted = 5;
+  EXPECT_EQ(std::pair(0u, 0u), told()) << "that was before";
+  EXPECT_TRUE(world_.someone_wants_memory());
+  others.evictions = 2;
+  EXPECT_EQ(std::pair(1u, 0u), told());
+  EXPECT_EQ(std::pair(1u, 0u), told()) << "once";
+}
+
 TEST_F(SliceFiguresTest, WhatMovesOffTheCardIsAddedUp) {
   ExecMemory& memory = slices_.slot_page().memory[3];
   memory.evictions = 100;
