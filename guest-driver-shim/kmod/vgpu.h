@@ -16,7 +16,8 @@
  *
  * Locks, outermost first. Only the first three are held by somebody who sleeps, and user processes
  * take none of them for long: life_lock is the administrator's, free_lock each channel's own, and
- * binding is in use only where memory comes from the DMA API.
+ * binding is in use only where memory comes from the DMA API. vgpu_park.c has one more, inside
+ * life_lock, which is the administrator's, too.
  *   vgpu_dev.life_lock      one change of state at a time: reset, suspend, removal, recovery
  *   vgpu_channel.free_lock  one BUFFER_FREE at a time
  *   vgpu_dev.binding        read: uses memory of the DMA API; write: takes it away
@@ -305,6 +306,14 @@ int vgpu_ctrl_status(struct vgpu_dev *vgpu, struct vgpu_status *status);
 bool vgpu_ctrl_is_silent(struct vgpu_dev *vgpu);
 bool vgpu_ctrl_take_line(struct vgpu_dev *vgpu);
 struct vgpu_news vgpu_ctrl_news(struct vgpu_dev *vgpu, u32 channel);
+
+/* vgpu_park.c */
+extern struct notifier_block vgpu_before_reboot;
+bool vgpu_is_present(struct vgpu_dev *vgpu);
+bool vgpu_is_quiet(struct vgpu_dev *vgpu);
+void vgpu_wait_quiet(struct vgpu_dev *vgpu);
+void vgpu_park(struct vgpu_dev *vgpu);
+void vgpu_unpark(struct pci_dev *pdev);
 
 /* vgpu_channel.c */
 struct vgpu_channel *vgpu_channel_new(struct vgpu_dev *vgpu);

@@ -280,6 +280,25 @@ def keeps_control_page(bed):
     bed.tap("basic")
 
 
+def kexec_after_unbind(bed):
+    """The driver is unbound while the device uses memory, then another kernel starts: not before the device says that it is done."""
+    asked = lambda: bed.between.config_reads[host.CONFIG_DEVICE_STATUS]
+    life_cycle.put_kernel(bed)
+    held = bed.program("hold_channel", str(60 * bed.patience))
+    held.wait_for_line("holding", 60 * bed.patience)
+    bed.between.lie(config={host.CONFIG_DEVICE_STATUS: host.TRANSACTIONS_PENDING})
+    bed.shell(f"echo {bed.pci_address()} > /sys/bus/pci/drivers/vgpu/unbind", timeout=60)
+    held.passes(60 * bed.patience)
+    harness.check(_parked(bed) >= 4 << 20, f"it outlives the binding and its program: {_parked(bed)}")
+    before = asked()
+    life_cycle.start_kernel(bed)
+    # A kernel that starts looks at this register, too, but not that often.
+    harness.wait_until(lambda: asked() > before + 20 or life_cycle.is_started(bed), "the kernel asks the device", 60 * bed.patience)
+    harness.check(not life_cycle.is_started(bed), "no other kernel has the memory that the device may write to")
+    bed.between.truth()
+    life_cycle.kernel_works(bed)
+
+
 def _falls_silent(bed, end):
     """Programs hold channels and ask nothing; `end` ends the VF. They are told, and the next VF works."""
     held = [bed.program("hold_channel", str(600 * bed.patience)) for _ in range(2)]
@@ -342,4 +361,6 @@ def _available(bed):
 
 
 LYING = (watch, goes_on_using_memory, answers_too_late, unanswered_end, silence_is_no_answer, another_vf, keeps_control_page, lies, lies_at_probe, first_host, interrupt_storm, one_interrupt)
+KEXEC = (kexec_after_unbind,)
+kexec_after_unbind.allowed = life_cycle.NO_MODULE
 DEAD = (destroyed_host, killed_host, dead_host)

@@ -49,6 +49,7 @@ GROUPS = (
     Group("unrecovered", "errors of the bus that are not recovered from", Setup(), life_cycle.FAILED),
     Group("dead", "a host that dies", Setup(), bad_hosts.DEAD),
     Group("kexec", "another kernel starts in place of the guest's", Setup(memory_mib=768), life_cycle.KEXEC),
+    Group("kexec_lies", "another kernel starts while the device uses memory", Setup(memory_mib=768, through=LyingHost), bad_hosts.KEXEC),
     # What is freed is zeroed: keeps_control_page looks at it.
     Group("lies", "a host that lies", Setup(kernel_arguments="init_on_free=1", through=LyingHost), bad_hosts.LYING),
     # What is freed is zeroed: memory that a program has mapped then is not its own any more.
