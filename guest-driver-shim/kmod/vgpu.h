@@ -27,7 +27,8 @@
  *   vgpu_dev.mem_lock       the list of memory that the device has addresses of
  *   vgpu_users_lock         what users have
  * The last five are spinning locks: nobody is preempted who holds one, so a thread of low priority
- * can't keep others waiting. Nothing is allocated or freed, and no user memory touched, under them.
+ * can't keep others waiting. Nothing is allocated or freed, and no user memory touched, under them,
+ * and one piece of memory at a time is mapped for the device or unmapped.
  */
 #ifndef VGPU_H
 #define VGPU_H
@@ -190,7 +191,10 @@ struct vgpu_user {
  * @rest: of huge pages of which @pages has a part; its user is charged for both
  * @cookie: vm_pgoff of a mapping of its first page
  * @link: in vgpu_dev.mems as long as the device has addresses of it
- * @sgt: what is contiguous for the device
+ * @sgt: pieces: each is contiguous for the device, and has an address of its own
+ * @mapped: with vgpu_dev.direct: so many pieces have an address, from @first_mapped on; written by
+ *	vgpu_mem_map(), then under mem_lock
+ * @first_mapped: see there
  * @page_count: so many of @pages are there
  * @pages: every page. They are ordinary pages with a reference of this struct; mappings into user
  *	space have references of their own
@@ -204,6 +208,8 @@ struct vgpu_mem {
 	pgoff_t cookie;
 	struct list_head link;
 	struct sg_table sgt;
+	unsigned int mapped;
+	struct scatterlist *first_mapped;
 	unsigned long page_count;
 	struct page **pages;
 	struct mm_struct *owner;

@@ -62,32 +62,57 @@ static void vgpu_mem_link(struct vgpu_mem *mem)
 
 /**
  * vgpu_mem_map() - give the device addresses of memory, if it has none
- * @mem: the memory
+ * @mem: the memory, which nobody but the caller has
  *
- * Inside vgpu_enter(), which removal waits for before it ends all addresses.
+ * An IOMMU may take its time: a change of the state waits for one piece, not for all.
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0 or -ENOMEM, or as vgpu_enter().
  */
 int vgpu_mem_map(struct vgpu_mem *mem)
 {
+	struct vgpu_dev *vgpu = mem->channel->vgpu;
+	struct scatterlist *sg;
+	unsigned int i;
+	int ret = 0;
+
 	if (!list_empty(&mem->link))
 		return 0;
-	if (dma_map_sgtable(&mem->channel->vgpu->pdev->dev, &mem->sgt, DMA_BIDIRECTIONAL,
-			    DMA_ATTR_SKIP_CPU_SYNC | DMA_ATTR_NO_WARN))
-		return -ENOMEM;
-	vgpu_mem_link(mem);
-	return 0;
+	mem->first_mapped = mem->sgt.sgl;
+	for_each_sgtable_sg(&mem->sgt, sg, i) {
+		cond_resched();
+		ret = vgpu_enter(vgpu);
+		if (ret)
+			break;
+		if (!dma_map_sg_attrs(&vgpu->pdev->dev, sg, 1, DMA_BIDIRECTIONAL,
+				      DMA_ATTR_SKIP_CPU_SYNC | DMA_ATTR_NO_WARN))
+			ret = -ENOMEM;
+		else if (!mem->mapped++)
+			vgpu_mem_link(mem);
+		vgpu_leave(vgpu);
+		if (ret)
+			break;
+	}
+	return ret;
 }
 
-/* With vgpu_dev.direct. */
-static void vgpu_mem_unmap(struct vgpu_mem *mem)
+/* With vgpu_dev.direct. One piece; then whoever waits for the lock gets it. Was there one? */
+static bool vgpu_mem_unmap_piece(struct vgpu_mem *mem)
 {
-	lockdep_assert_held(&mem->channel->vgpu->mem_lock);
-	if (list_empty(&mem->link))
-		return;
-	list_del_init(&mem->link);
-	dma_unmap_sgtable(&mem->channel->vgpu->pdev->dev, &mem->sgt, DMA_BIDIRECTIONAL,
-			  DMA_ATTR_SKIP_CPU_SYNC);
+	struct vgpu_dev *vgpu = mem->channel->vgpu;
+	bool mapped = mem->mapped;
+
+	lockdep_assert_held(&vgpu->mem_lock);
+	if (mapped) {
+		dma_unmap_sg_attrs(&vgpu->pdev->dev, mem->first_mapped, 1, DMA_BIDIRECTIONAL,
+				   DMA_ATTR_SKIP_CPU_SYNC);
+		mem->first_mapped = sg_next(mem->first_mapped);
+		if (!--mem->mapped)
+			list_del_init(&mem->link);
+	}
+	spin_unlock(&vgpu->mem_lock);
+	cond_resched();
+	spin_lock(&vgpu->mem_lock);
+	return mapped;
 }
 
 /**
@@ -100,7 +125,8 @@ void vgpu_mem_release(struct vgpu_mem *mem)
 
 	if (vgpu->direct) {
 		spin_lock(&vgpu->mem_lock);
-		vgpu_mem_unmap(mem);
+		while (vgpu_mem_unmap_piece(mem))
+			;
 		spin_unlock(&vgpu->mem_lock);
 	}
 	atomic64_sub(mem->bytes, &vgpu->bytes);
@@ -204,8 +230,7 @@ void vgpu_mems_detach(struct vgpu_dev *vgpu)
 	spin_lock(&vgpu->mem_lock);
 	while ((mem = list_first_entry_or_null(&vgpu->mems, struct vgpu_mem, link))) {
 		if (vgpu->direct) {
-			vgpu_mem_unmap(mem);
-			cond_resched_lock(&vgpu->mem_lock);
+			vgpu_mem_unmap_piece(mem);
 			continue;
 		}
 		list_del_init(&mem->link);
@@ -391,14 +416,19 @@ static int vgpu_mem_pin(struct vgpu_mem *mem, u64 address)
 /* Ordinary pages as the fewest pieces. */
 static int vgpu_mem_make_pieces(struct vgpu_mem *mem)
 {
-	unsigned long i, pieces = 1;
+	unsigned long i, run = 0, pieces = 1;
 
-	for (i = 1; i < mem->page_count; i++)
-		pieces += page_to_pfn(mem->pages[i]) != page_to_pfn(mem->pages[i - 1]) + 1;
+	for (i = 1; i < mem->page_count; i++) {
+		run++;
+		if (page_to_pfn(mem->pages[i]) != page_to_pfn(mem->pages[i - 1]) + 1)
+			run = 0;
+		pieces += !(run % BIT(VGPU_PIECE_ORDER));
+	}
 	if (pieces > VGPU_MAX_PIECES)
 		return mem->owner ? -E2BIG : -ENOMEM;
-	return sg_alloc_table_from_pages(&mem->sgt, mem->pages, mem->page_count, 0, mem->bytes,
-					 VGPU_LIST_GFP);
+	return sg_alloc_table_from_pages_segment(&mem->sgt, mem->pages, mem->page_count, 0,
+						 mem->bytes, PAGE_SIZE << VGPU_PIECE_ORDER,
+						 VGPU_LIST_GFP);
 }
 
 static int vgpu_mem_take_pages(struct vgpu_mem *mem, u64 address)

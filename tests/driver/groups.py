@@ -57,6 +57,8 @@ GROUPS = (
           (_data_path, life_cycle.unbind, life_cycle.reset, life_cycle.reset_then_unbind, life_cycle.unbind_without_memory)),
     Group("iommu", "an emulated IOMMU between the device and memory",
           Setup(kernel_arguments="intel_iommu=on,strict", devices=_IOMMU), (_data_path, hostile_users.pages, life_cycle.unbind, life_cycle.reset, life_cycle.reset_then_unbind, hostile_users.pin_limit)),
+    Group("iommu_late", "an IOMMU that takes its time", Setup(kernel_arguments="intel_iommu=on,strict", devices=_IOMMU, through=LyingHost),
+          bad_hosts.LATE),
     Group("busy", "a VF that may run few commands", Setup(vf_arguments=("--event-budget", "commands=300")), (hostile_users.few_commands,)),
     Group("line", "no MSI: a line interrupt", Setup(kernel_arguments="pci=nomsi"), (_data_path, hostile_users.kick_flood)),
 )
