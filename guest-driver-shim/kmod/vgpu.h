@@ -57,6 +57,8 @@
 #define VGPU_GFP (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NORETRY | __GFP_NOWARN)
 /* A piece is contiguous for the device. The host maps each one, and its mappings are limited. */
 #define VGPU_MAX_PIECES 8192
+/* The largest piece; so many pages are pinned, mapped or freed at once. */
+#define VGPU_PIECE_ORDER 9
 
 /**
  * enum vgpu_state - what may be done with the device
@@ -292,6 +294,11 @@ int vgpu_mem_map(struct vgpu_mem *mem);
 void vgpu_mem_put(struct vgpu_mem *mem);
 void vgpu_mem_release(struct vgpu_mem *mem);
 void vgpu_mems_detach(struct vgpu_dev *vgpu);
+int vgpu_mem_interrupted(struct vgpu_mem *mem);
+
+/* vgpu_pin.c */
+int vgpu_mem_pin(struct vgpu_mem *mem, u64 address);
+void vgpu_mem_unpin(struct vgpu_mem *mem);
 
 /* vgpu_vm.c */
 int vgpu_mem_mmap(struct vgpu_mem *mem, struct vm_area_struct *vma);

@@ -12,14 +12,11 @@
 #include <linux/highmem.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "vgpu.h"
 
-/* The largest piece that is asked for; so many pages are pinned or freed at once. */
-#define VGPU_PIECE_ORDER 9
 /* A piece of the DMA API's memory. */
 #define VGPU_DMA_PIECE_BYTES SZ_64K
 #define VGPU_LIST_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
@@ -249,10 +246,7 @@ static void vgpu_mem_free_pages(struct vgpu_mem *mem)
 	unsigned long i;
 
 	if (mem->owner) {
-		/* Without pieces the device has never had them. */
-		unpin_user_pages_dirty_lock(mem->pages, mem->page_count, mem->sgt.sgl);
-		atomic64_sub(mem->page_count, &mem->owner->pinned_vm);
-		mmdrop(mem->owner);
+		vgpu_mem_unpin(mem);
 		return;
 	}
 	for (i = 0; i < mem->page_count; i++) {
@@ -293,8 +287,13 @@ void vgpu_mem_put(struct vgpu_mem *mem)
 
 /* ---- The beginning ---- */
 
-/* 0, or why a thread that makes memory does not go on. */
-static int vgpu_mem_interrupted(struct vgpu_mem *mem)
+/**
+ * vgpu_mem_interrupted() - does a thread that makes memory go on?
+ * @mem: the memory
+ *
+ * Return: 0, or -EINTR (it is dying), -EAGAIN (the device is not running).
+ */
+int vgpu_mem_interrupted(struct vgpu_mem *mem)
 {
 	cond_resched();
 	if (fatal_signal_pending(current))
@@ -352,65 +351,6 @@ static int vgpu_mem_fill(struct vgpu_mem *mem)
 			mem->pages[mem->page_count++] = page + i;
 	}
 	return 0;
-}
-
-/*
- * Is the page memory and nothing else? One of a file on a disk is written back behind the device's
- * back, and whoever serves its file system may keep it locked for as long as he likes: then nobody
- * could give it back.
- */
-static bool vgpu_mem_may_pin(struct page *page)
-{
-	struct folio *folio = page_folio(page);
-
-	return folio_test_anon(folio) || folio_test_swapbacked(folio) || folio_test_hugetlb(folio);
-}
-
-/* Whoever has a part of a huge page keeps all of it from others, mapped or not. */
-static int vgpu_mem_charge_rest(struct vgpu_mem *mem)
-{
-	struct folio *folio, *last = NULL;
-	unsigned long i;
-	u64 kept = 0;
-	int ret;
-
-	for (i = 0; i < mem->page_count; i++, last = folio) {
-		folio = page_folio(mem->pages[i]);
-		if (folio != last)
-			kept += folio_size(folio);
-	}
-	if (kept <= mem->bytes)
-		return 0;
-	ret = vgpu_user_charge(mem->channel->user, kept - mem->bytes, 0);
-	if (!ret)
-		mem->rest = kept - mem->bytes;
-	return ret;
-}
-
-static int vgpu_mem_pin(struct vgpu_mem *mem, u64 address)
-{
-	unsigned long pages = mem->bytes >> PAGE_SHIFT;
-	int got, i, ret;
-
-	mem->owner = current->mm;
-	mmgrab(mem->owner);
-	while (mem->page_count < pages) {
-		ret = vgpu_mem_interrupted(mem);
-		if (ret)
-			return ret;
-		got = pin_user_pages_fast(address + (mem->page_count << PAGE_SHIFT),
-					  min(pages - mem->page_count, BIT(VGPU_PIECE_ORDER)),
-					  FOLL_WRITE | FOLL_LONGTERM,
-					  mem->pages + mem->page_count);
-		if (got <= 0)
-			return got ? got : -EFAULT;
-		atomic64_add(got, &mem->owner->pinned_vm);
-		mem->page_count += got;
-		for (i = 1; i <= got; i++)
-			if (!vgpu_mem_may_pin(mem->pages[mem->page_count - i]))
-				return -EFAULT;
-	}
-	return vgpu_mem_charge_rest(mem);
 }
 
 /* Ordinary pages as the fewest pieces. */
