@@ -156,9 +156,9 @@ static void *take_all_memory(size_t *bytes)
 {
 	char *at;
 
-	*bytes = (size_t)memory_available();
+	*bytes = (size_t)meminfo("MemAvailable");
 	at = anonymous(*bytes, PROT_READ | PROT_WRITE);
-	for (size_t i = 0; i < *bytes && memory_available() > (int64_t)LEFT; i += MIB)
+	for (size_t i = 0; i < *bytes && meminfo("MemAvailable") > (int64_t)LEFT; i += MIB)
 		memset(at + i, 1, MIB);
 	return at;
 }
