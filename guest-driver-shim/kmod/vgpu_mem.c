@@ -414,8 +414,8 @@ struct vgpu_mem *vgpu_mem_make(struct vgpu_channel *channel, u64 address, u64 by
 	kref_get(&channel->ref);
 	mem->channel = channel;
 	mem->bytes = bytes;
-	/* Few threads of a user allocate at once, the others sleep. */
-	ret = down_killable(&channel->user->workers);
+	/* Few threads of a user allocate at once, the others sleep, and the freezer can wake them. */
+	ret = down_interruptible(&channel->user->workers) ? -ERESTARTSYS : 0;
 	if (!ret) {
 		ret = vgpu_mem_take_pages(mem, address);
 		up(&channel->user->workers);
