@@ -176,7 +176,7 @@ static void vgpu_mem_give_dma(struct vgpu_mem *mem)
 	linked = !list_empty(&mem->link);
 	list_del_init(&mem->link);
 	spin_unlock(&vgpu->mem_lock);
-	if (linked && vgpu->state != VGPU_GONE)
+	if (linked && READ_ONCE(vgpu->state) != VGPU_GONE)
 		for_each_sgtable_sg(&mem->sgt, sg, i)
 			vgpu_mem_free_piece(mem, sg);
 	if (linked)
