@@ -167,6 +167,8 @@ static void *wait_for_turn(void *arg)
 	struct vgpu_ioc_buffer buffer;
 
 	(void)arg;
+	while (*reads < 2)
+		sleep_ms(5);
 	waited = buffer_alloc(channel_fd, PAGE, &buffer);
 	return NULL;
 }
@@ -181,15 +183,14 @@ __attribute__((noreturn)) static void wait_for_workers(char *pages)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 	double end = now_s() + 30;
-	pthread_t thread;
+	pthread_t thread, stuck;
 
 	tap_begin();
 	sigaction(SIGUSR1, &action, NULL);
-	for (int i = 0; i < 2; i++)
-		pthread_create(&thread, NULL, pin_stuck, pages + (size_t)i * PAGE);
-	while (*reads < 2 && now_s() < end)
-		sleep_ms(5);
+	/* Before Linux 6.5 none is made while the others wait: they have the process's memory locked. */
 	pthread_create(&thread, NULL, wait_for_turn, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&stuck, NULL, pin_stuck, pages + (size_t)i * PAGE);
 	while (waited < 0 && now_s() < end) {
 		pthread_kill(thread, SIGUSR1);
 		sleep_ms(5);
