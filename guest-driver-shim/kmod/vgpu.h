@@ -16,7 +16,8 @@
  *
  * Locks, outermost first. Only the first three are held by somebody who sleeps, and user processes
  * take none of them for long: life_lock is the administrator's, free_lock each channel's own, and
- * binding is in use only where memory comes from the DMA API.
+ * binding is in use only where memory comes from the DMA API. vgpu_park.c has one more, inside
+ * life_lock, which is the administrator's, too.
  *   vgpu_dev.life_lock      one change of state at a time: reset, suspend, removal, recovery
  *   vgpu_channel.free_lock  one BUFFER_FREE at a time
  *   vgpu_dev.binding        read: uses memory of the DMA API; write: takes it away
@@ -26,7 +27,8 @@
  *   vgpu_dev.mem_lock       the list of memory that the device has addresses of
  *   vgpu_users_lock         what users have
  * The last five are spinning locks: nobody is preempted who holds one, so a thread of low priority
- * can't keep others waiting. Nothing is allocated or freed, and no user memory touched, under them.
+ * can't keep others waiting. Nothing is allocated or freed, and no user memory touched, under them,
+ * and one piece of memory at a time is mapped for the device or unmapped.
  */
 #ifndef VGPU_H
 #define VGPU_H
@@ -55,6 +57,8 @@
 #define VGPU_GFP (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NORETRY | __GFP_NOWARN)
 /* A piece is contiguous for the device. The host maps each one, and its mappings are limited. */
 #define VGPU_MAX_PIECES 8192
+/* The largest piece; so many pages are pinned, mapped or freed at once. */
+#define VGPU_PIECE_ORDER 9
 
 /**
  * enum vgpu_state - what may be done with the device
@@ -189,7 +193,10 @@ struct vgpu_user {
  * @rest: of huge pages of which @pages has a part; its user is charged for both
  * @cookie: vm_pgoff of a mapping of its first page
  * @link: in vgpu_dev.mems as long as the device has addresses of it
- * @sgt: what is contiguous for the device
+ * @sgt: pieces: each is contiguous for the device, and has an address of its own
+ * @mapped: with vgpu_dev.direct: so many pieces have an address, from @first_mapped on; written by
+ *	vgpu_mem_map(), then under mem_lock
+ * @first_mapped: see there
  * @page_count: so many of @pages are there
  * @pages: every page. They are ordinary pages with a reference of this struct; mappings into user
  *	space have references of their own
@@ -203,6 +210,8 @@ struct vgpu_mem {
 	pgoff_t cookie;
 	struct list_head link;
 	struct sg_table sgt;
+	unsigned int mapped;
+	struct scatterlist *first_mapped;
 	unsigned long page_count;
 	struct page **pages;
 	struct mm_struct *owner;
@@ -285,6 +294,11 @@ int vgpu_mem_map(struct vgpu_mem *mem);
 void vgpu_mem_put(struct vgpu_mem *mem);
 void vgpu_mem_release(struct vgpu_mem *mem);
 void vgpu_mems_detach(struct vgpu_dev *vgpu);
+int vgpu_mem_interrupted(struct vgpu_mem *mem);
+
+/* vgpu_pin.c */
+int vgpu_mem_pin(struct vgpu_mem *mem, u64 address);
+void vgpu_mem_unpin(struct vgpu_mem *mem);
 
 /* vgpu_vm.c */
 int vgpu_mem_mmap(struct vgpu_mem *mem, struct vm_area_struct *vma);
@@ -305,6 +319,14 @@ int vgpu_ctrl_status(struct vgpu_dev *vgpu, struct vgpu_status *status);
 bool vgpu_ctrl_is_silent(struct vgpu_dev *vgpu);
 bool vgpu_ctrl_take_line(struct vgpu_dev *vgpu);
 struct vgpu_news vgpu_ctrl_news(struct vgpu_dev *vgpu, u32 channel);
+
+/* vgpu_park.c */
+extern struct notifier_block vgpu_before_reboot;
+bool vgpu_is_present(struct vgpu_dev *vgpu);
+bool vgpu_is_quiet(struct vgpu_dev *vgpu);
+void vgpu_wait_quiet(struct vgpu_dev *vgpu);
+void vgpu_park(struct vgpu_dev *vgpu);
+void vgpu_unpark(struct pci_dev *pdev);
 
 /* vgpu_channel.c */
 struct vgpu_channel *vgpu_channel_new(struct vgpu_dev *vgpu);

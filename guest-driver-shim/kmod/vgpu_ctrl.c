@@ -291,14 +291,12 @@ static int vgpu_ctrl_run_with(struct vgpu_dev *vgpu, struct vgpu_ctrl_cmd *cmd,
 {
 	struct scatterlist *sg;
 	unsigned int i;
-	int ret = vgpu_mem_map(mem);
+	int ret;
 
-	if (ret)
-		return ret;
-	cmd->seg_count = cpu_to_le32(mem->sgt.nents);
+	cmd->seg_count = cpu_to_le32(mem->sgt.orig_nents);
 	cmd->seg_list = cpu_to_le64(vgpu->pieces_dma);
 	spin_lock(&vgpu->ctrl_lock);
-	for_each_sgtable_dma_sg(&mem->sgt, sg, i) {
+	for_each_sgtable_sg(&mem->sgt, sg, i) {
 		vgpu->pieces[i].addr = cpu_to_le64(sg_dma_address(sg));
 		vgpu->pieces[i].bytes = cpu_to_le64(sg_dma_len(sg));
 	}
@@ -326,8 +324,10 @@ int vgpu_ctrl_announce(struct vgpu_channel *channel, u32 op, u32 buffer, struct 
 		.channel = cpu_to_le32(channel->index),
 		.buffer = cpu_to_le32(buffer),
 	};
-	int ret = create ? vgpu_enter(vgpu) : vgpu_channel_enter(channel);
+	int ret = vgpu_mem_map(mem);
 
+	if (!ret)
+		ret = create ? vgpu_enter(vgpu) : vgpu_channel_enter(channel);
 	if (ret)
 		return ret == -ENODEV ? -ENXIO : ret;
 	if (create && vgpu->features & VGPU_FEATURE_CLIENT_PID)

@@ -11,6 +11,7 @@
 #include <linux/idr.h>
 #include <linux/interrupt.h>
 #include <linux/module.h>
+#include <linux/reboot.h>
 #include <linux/slab.h>
 #include <xen/xen.h>
 
@@ -57,55 +58,7 @@ static struct class vgpu_class = {
 	.dev_groups = vgpu_groups,
 };
 
-/* ---- What a device goes on using beyond the binding ---- */
-
-/* Devices that are not bound and have not let go of memory; their channels hold the module. */
-static LIST_HEAD(vgpu_parked);
-static DEFINE_MUTEX(vgpu_parked_lock);
-static unsigned long vgpu_parked_bytes;
-module_param_named(parked_bytes, vgpu_parked_bytes, ulong, 0444);
-MODULE_PARM_DESC(parked_bytes, "Memory that unbound devices have not let go of (read only)");
-
-/* Nobody will be there to ask whether it still does. */
-static void vgpu_park(struct vgpu_dev *vgpu)
-{
-	dev_err(&vgpu->dev, "the host goes on using memory: it stays allocated\n");
-	mutex_lock(&vgpu_parked_lock);
-	get_device(&vgpu->dev);
-	list_add(&vgpu->parked, &vgpu_parked);
-	vgpu->parked_bytes = atomic64_read(&vgpu->bytes);
-	vgpu_parked_bytes += vgpu->parked_bytes;
-	mutex_unlock(&vgpu_parked_lock);
-}
-
-/*
- * The function says that it uses no memory any more; or another one does in its place, as it is off
- * the bus: then there is nothing left to end its addresses with.
- */
-static void vgpu_unpark(struct pci_dev *pdev)
-{
-	struct vgpu_dev *vgpu, *next;
-
-	mutex_lock(&vgpu_parked_lock);
-	list_for_each_entry_safe(vgpu, next, &vgpu_parked, parked) {
-		if (strcmp(pci_name(vgpu->pdev), pci_name(pdev)))
-			continue;
-		list_del(&vgpu->parked);
-		vgpu_parked_bytes -= vgpu->parked_bytes;
-		if (vgpu->pdev == pdev) {
-			vgpu_mems_detach(vgpu);
-			vgpu_ctrl_free(vgpu);
-		}
-		vgpu_slots_give_back(vgpu);
-		put_device(&vgpu->dev);
-	}
-	mutex_unlock(&vgpu_parked_lock);
-}
-
 /* ---- Stop and start, with life_lock held ---- */
-
-/* How long it is asked before the next kernel, or nobody, has the memory. */
-#define VGPU_SHUTDOWN_WAIT (60 * HZ)
 
 /* Nobody is inside vgpu_enter() afterwards, unless it is VGPU_RUNNING. */
 static void vgpu_change_state(struct vgpu_dev *vgpu, int state)
@@ -115,22 +68,6 @@ static void vgpu_change_state(struct vgpu_dev *vgpu, int state)
 	WRITE_ONCE(vgpu->state, state);
 	write_unlock(&vgpu->access_lock);
 	wake_up_all(&vgpu->ready);
-}
-
-/* Is it there, and still the same? */
-static bool vgpu_is_present(struct vgpu_dev *vgpu)
-{
-	return pci_device_is_present(vgpu->pdev) && vgpu_ctrl_is_same(vgpu);
-}
-
-/*
- * Does the device confirm that it uses no memory? Silence is no answer: who does not answer now may
- * do so again, and has gone on meanwhile.
- */
-static bool vgpu_is_quiet(struct vgpu_dev *vgpu)
-{
-	return !vgpu->told ||
-	       (vgpu_is_present(vgpu) && pci_wait_for_pending_transaction(vgpu->pdev));
 }
 
 static void vgpu_stop(struct vgpu_dev *vgpu)
@@ -257,17 +194,13 @@ static int vgpu_resume(struct device *dev)
 
 static DEFINE_SIMPLE_DEV_PM_OPS(vgpu_pm_ops, vgpu_suspend, vgpu_resume);
 
-/* Also before kexec: nothing may write into the next kernel. */
+/* Also before kexec. */
 static void vgpu_shutdown(struct pci_dev *pdev)
 {
 	struct vgpu_dev *vgpu = pci_get_drvdata(pdev);
-	unsigned long end = jiffies + VGPU_SHUTDOWN_WAIT;
 
 	vgpu_hold(vgpu, VGPU_DEAD);
-	while (vgpu_is_present(vgpu) && !vgpu_is_quiet(vgpu) && time_before(jiffies, end))
-		;
-	if (!vgpu_is_quiet(vgpu))
-		dev_emerg(&vgpu->dev, "the host goes on using memory\n");
+	vgpu_wait_quiet(vgpu);
 }
 
 /* ---- Interrupt ---- */
@@ -477,6 +410,7 @@ static int __init vgpu_init(void)
 	ret = pci_register_driver(&vgpu_driver);
 	if (ret)
 		goto unregister_class;
+	register_reboot_notifier(&vgpu_before_reboot);
 	return 0;
 
 unregister_class:
@@ -489,6 +423,7 @@ module_init(vgpu_init);
 
 static void __exit vgpu_exit(void)
 {
+	unregister_reboot_notifier(&vgpu_before_reboot);
 	pci_unregister_driver(&vgpu_driver);
 	class_unregister(&vgpu_class);
 	unregister_chrdev_region(vgpu_numbers, VGPU_MAX_DEVICES);

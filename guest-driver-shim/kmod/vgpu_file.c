@@ -49,10 +49,14 @@ static int vgpu_file_flush(struct file *file, fl_owner_t id)
 static int vgpu_file_release(struct inode *inode, struct file *file)
 {
 	struct vgpu_channel *channel = file->private_data;
+	struct vgpu_dev *vgpu = channel->vgpu;
 
-	down_read(&channel->vgpu->binding);
-	channel->file_mapping = NULL;
-	up_read(&channel->vgpu->binding);
+	/* With it nobody asks, and nobody is to wait for a thread that is preempted in between. */
+	if (!vgpu->direct) {
+		down_read(&vgpu->binding);
+		channel->file_mapping = NULL;
+		up_read(&vgpu->binding);
+	}
 	vgpu_channel_end(channel);
 	vgpu_channel_put(channel);
 	return 0;
@@ -93,22 +97,27 @@ static int vgpu_wait_ready(const struct vgpu_call *call)
 	return left < 0 ? left : vgpu_state_error(vgpu);
 }
 
+static bool vgpu_is_made(struct vgpu_channel *channel)
+{
+	return smp_load_acquire(&channel->made); /* pairs with vgpu_ioctl_channel() */
+}
+
 static int vgpu_read_info(struct vgpu_channel *channel, struct vgpu_ioc_info *info)
 {
-	int ret = channel->made ? vgpu_channel_enter(channel) : vgpu_enter(channel->vgpu);
+	int ret = vgpu_is_made(channel) ? vgpu_channel_enter(channel) : vgpu_enter(channel->vgpu);
 
 	if (ret)
 		return ret;
 	*info = channel->vgpu->info;
-	vgpu_leave(channel->vgpu);
 	info->channel = channel->index;
 	info->channel_bytes = channel->area_bytes;
+	vgpu_leave(channel->vgpu);
 	return 0;
 }
 
 static int vgpu_ioctl_info(const struct vgpu_call *call, void *arg)
 {
-	int ret = call->channel->made ? 0 : vgpu_wait_ready(call);
+	int ret = vgpu_is_made(call->channel) ? 0 : vgpu_wait_ready(call);
 
 	if (!ret)
 		ret = vgpu_read_info(call->channel, arg);
@@ -165,11 +174,6 @@ static int vgpu_ioctl_channel(const struct vgpu_call *call, void *arg)
 	else if (!channel->announced)
 		WRITE_ONCE(channel->asked, false);
 	return ret;
-}
-
-static bool vgpu_is_made(struct vgpu_channel *channel)
-{
-	return smp_load_acquire(&channel->made); /* pairs with vgpu_ioctl_channel() */
 }
 
 static int vgpu_ioctl_kick(const struct vgpu_call *call, void *arg)

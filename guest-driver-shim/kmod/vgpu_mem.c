@@ -12,14 +12,11 @@
 #include <linux/highmem.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "vgpu.h"
 
-/* The largest piece that is asked for; so many pages are pinned or freed at once. */
-#define VGPU_PIECE_ORDER 9
 /* A piece of the DMA API's memory. */
 #define VGPU_DMA_PIECE_BYTES SZ_64K
 #define VGPU_LIST_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
@@ -62,32 +59,57 @@ static void vgpu_mem_link(struct vgpu_mem *mem)
 
 /**
  * vgpu_mem_map() - give the device addresses of memory, if it has none
- * @mem: the memory
+ * @mem: the memory, which nobody but the caller has
  *
- * Inside vgpu_enter(), which removal waits for before it ends all addresses.
+ * An IOMMU may take its time: a change of the state waits for one piece, not for all.
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0 or -ENOMEM, or as vgpu_enter().
  */
 int vgpu_mem_map(struct vgpu_mem *mem)
 {
+	struct vgpu_dev *vgpu = mem->channel->vgpu;
+	struct scatterlist *sg;
+	unsigned int i;
+	int ret = 0;
+
 	if (!list_empty(&mem->link))
 		return 0;
-	if (dma_map_sgtable(&mem->channel->vgpu->pdev->dev, &mem->sgt, DMA_BIDIRECTIONAL,
-			    DMA_ATTR_SKIP_CPU_SYNC | DMA_ATTR_NO_WARN))
-		return -ENOMEM;
-	vgpu_mem_link(mem);
-	return 0;
+	mem->first_mapped = mem->sgt.sgl;
+	for_each_sgtable_sg(&mem->sgt, sg, i) {
+		cond_resched();
+		ret = vgpu_enter(vgpu);
+		if (ret)
+			break;
+		if (!dma_map_sg_attrs(&vgpu->pdev->dev, sg, 1, DMA_BIDIRECTIONAL,
+				      DMA_ATTR_SKIP_CPU_SYNC | DMA_ATTR_NO_WARN))
+			ret = -ENOMEM;
+		else if (!mem->mapped++)
+			vgpu_mem_link(mem);
+		vgpu_leave(vgpu);
+		if (ret)
+			break;
+	}
+	return ret;
 }
 
-/* With vgpu_dev.direct. */
-static void vgpu_mem_unmap(struct vgpu_mem *mem)
+/* With vgpu_dev.direct. One piece; then whoever waits for the lock gets it. Was there one? */
+static bool vgpu_mem_unmap_piece(struct vgpu_mem *mem)
 {
-	lockdep_assert_held(&mem->channel->vgpu->mem_lock);
-	if (list_empty(&mem->link))
-		return;
-	list_del_init(&mem->link);
-	dma_unmap_sgtable(&mem->channel->vgpu->pdev->dev, &mem->sgt, DMA_BIDIRECTIONAL,
-			  DMA_ATTR_SKIP_CPU_SYNC);
+	struct vgpu_dev *vgpu = mem->channel->vgpu;
+	bool mapped = mem->mapped;
+
+	lockdep_assert_held(&vgpu->mem_lock);
+	if (mapped) {
+		dma_unmap_sg_attrs(&vgpu->pdev->dev, mem->first_mapped, 1, DMA_BIDIRECTIONAL,
+				   DMA_ATTR_SKIP_CPU_SYNC);
+		mem->first_mapped = sg_next(mem->first_mapped);
+		if (!--mem->mapped)
+			list_del_init(&mem->link);
+	}
+	spin_unlock(&vgpu->mem_lock);
+	cond_resched();
+	spin_lock(&vgpu->mem_lock);
+	return mapped;
 }
 
 /**
@@ -100,7 +122,8 @@ void vgpu_mem_release(struct vgpu_mem *mem)
 
 	if (vgpu->direct) {
 		spin_lock(&vgpu->mem_lock);
-		vgpu_mem_unmap(mem);
+		while (vgpu_mem_unmap_piece(mem))
+			;
 		spin_unlock(&vgpu->mem_lock);
 	}
 	atomic64_sub(mem->bytes, &vgpu->bytes);
@@ -153,7 +176,7 @@ static void vgpu_mem_give_dma(struct vgpu_mem *mem)
 	linked = !list_empty(&mem->link);
 	list_del_init(&mem->link);
 	spin_unlock(&vgpu->mem_lock);
-	if (linked && vgpu->state != VGPU_GONE)
+	if (linked && READ_ONCE(vgpu->state) != VGPU_GONE)
 		for_each_sgtable_sg(&mem->sgt, sg, i)
 			vgpu_mem_free_piece(mem, sg);
 	if (linked)
@@ -204,8 +227,7 @@ void vgpu_mems_detach(struct vgpu_dev *vgpu)
 	spin_lock(&vgpu->mem_lock);
 	while ((mem = list_first_entry_or_null(&vgpu->mems, struct vgpu_mem, link))) {
 		if (vgpu->direct) {
-			vgpu_mem_unmap(mem);
-			cond_resched_lock(&vgpu->mem_lock);
+			vgpu_mem_unmap_piece(mem);
 			continue;
 		}
 		list_del_init(&mem->link);
@@ -224,10 +246,7 @@ static void vgpu_mem_free_pages(struct vgpu_mem *mem)
 	unsigned long i;
 
 	if (mem->owner) {
-		/* Without pieces the device has never had them. */
-		unpin_user_pages_dirty_lock(mem->pages, mem->page_count, mem->sgt.sgl);
-		atomic64_sub(mem->page_count, &mem->owner->pinned_vm);
-		mmdrop(mem->owner);
+		vgpu_mem_unpin(mem);
 		return;
 	}
 	for (i = 0; i < mem->page_count; i++) {
@@ -268,8 +287,13 @@ void vgpu_mem_put(struct vgpu_mem *mem)
 
 /* ---- The beginning ---- */
 
-/* 0, or why a thread that makes memory does not go on. */
-static int vgpu_mem_interrupted(struct vgpu_mem *mem)
+/**
+ * vgpu_mem_interrupted() - does a thread that makes memory go on?
+ * @mem: the memory
+ *
+ * Return: 0, or -EINTR (it is dying), -EAGAIN (the device is not running).
+ */
+int vgpu_mem_interrupted(struct vgpu_mem *mem)
 {
 	cond_resched();
 	if (fatal_signal_pending(current))
@@ -329,76 +353,22 @@ static int vgpu_mem_fill(struct vgpu_mem *mem)
 	return 0;
 }
 
-/*
- * Is the page memory and nothing else? One of a file on a disk is written back behind the device's
- * back, and whoever serves its file system may keep it locked for as long as he likes: then nobody
- * could give it back.
- */
-static bool vgpu_mem_may_pin(struct page *page)
-{
-	struct folio *folio = page_folio(page);
-
-	return folio_test_anon(folio) || folio_test_swapbacked(folio) || folio_test_hugetlb(folio);
-}
-
-/* Whoever has a part of a huge page keeps all of it from others, mapped or not. */
-static int vgpu_mem_charge_rest(struct vgpu_mem *mem)
-{
-	struct folio *folio, *last = NULL;
-	unsigned long i;
-	u64 kept = 0;
-	int ret;
-
-	for (i = 0; i < mem->page_count; i++, last = folio) {
-		folio = page_folio(mem->pages[i]);
-		if (folio != last)
-			kept += folio_size(folio);
-	}
-	if (kept <= mem->bytes)
-		return 0;
-	ret = vgpu_user_charge(mem->channel->user, kept - mem->bytes, 0);
-	if (!ret)
-		mem->rest = kept - mem->bytes;
-	return ret;
-}
-
-static int vgpu_mem_pin(struct vgpu_mem *mem, u64 address)
-{
-	unsigned long pages = mem->bytes >> PAGE_SHIFT;
-	int got, i, ret;
-
-	mem->owner = current->mm;
-	mmgrab(mem->owner);
-	while (mem->page_count < pages) {
-		ret = vgpu_mem_interrupted(mem);
-		if (ret)
-			return ret;
-		got = pin_user_pages_fast(address + (mem->page_count << PAGE_SHIFT),
-					  min(pages - mem->page_count, BIT(VGPU_PIECE_ORDER)),
-					  FOLL_WRITE | FOLL_LONGTERM,
-					  mem->pages + mem->page_count);
-		if (got <= 0)
-			return got ? got : -EFAULT;
-		atomic64_add(got, &mem->owner->pinned_vm);
-		mem->page_count += got;
-		for (i = 1; i <= got; i++)
-			if (!vgpu_mem_may_pin(mem->pages[mem->page_count - i]))
-				return -EFAULT;
-	}
-	return vgpu_mem_charge_rest(mem);
-}
-
 /* Ordinary pages as the fewest pieces. */
 static int vgpu_mem_make_pieces(struct vgpu_mem *mem)
 {
-	unsigned long i, pieces = 1;
+	unsigned long i, run = 0, pieces = 1;
 
-	for (i = 1; i < mem->page_count; i++)
-		pieces += page_to_pfn(mem->pages[i]) != page_to_pfn(mem->pages[i - 1]) + 1;
+	for (i = 1; i < mem->page_count; i++) {
+		run++;
+		if (page_to_pfn(mem->pages[i]) != page_to_pfn(mem->pages[i - 1]) + 1)
+			run = 0;
+		pieces += !(run % BIT(VGPU_PIECE_ORDER));
+	}
 	if (pieces > VGPU_MAX_PIECES)
 		return mem->owner ? -E2BIG : -ENOMEM;
-	return sg_alloc_table_from_pages(&mem->sgt, mem->pages, mem->page_count, 0, mem->bytes,
-					 VGPU_LIST_GFP);
+	return sg_alloc_table_from_pages_segment(&mem->sgt, mem->pages, mem->page_count, 0,
+						 mem->bytes, PAGE_SIZE << VGPU_PIECE_ORDER,
+						 VGPU_LIST_GFP);
 }
 
 static int vgpu_mem_take_pages(struct vgpu_mem *mem, u64 address)
@@ -444,8 +414,8 @@ struct vgpu_mem *vgpu_mem_make(struct vgpu_channel *channel, u64 address, u64 by
 	kref_get(&channel->ref);
 	mem->channel = channel;
 	mem->bytes = bytes;
-	/* Few threads of a user allocate at once, the others sleep. */
-	ret = down_killable(&channel->user->workers);
+	/* Few threads of a user allocate at once, the others sleep, and the freezer can wake them. */
+	ret = down_interruptible(&channel->user->workers) ? -ERESTARTSYS : 0;
 	if (!ret) {
 		ret = vgpu_mem_take_pages(mem, address);
 		up(&channel->user->workers);

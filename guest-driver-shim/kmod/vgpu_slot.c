@@ -237,7 +237,7 @@ void vgpu_slots_lose(struct vgpu_dev *vgpu)
 
 static bool vgpu_slot_give_back(struct vgpu_channel *channel)
 {
-	if (channel->announced && channel->epoch != channel->vgpu->epoch)
+	if (READ_ONCE(channel->announced) && channel->epoch != channel->vgpu->epoch)
 		vgpu_channel_give_back(channel);
 	return true;
 }

@@ -10,6 +10,7 @@ import time
 import harness
 import life_cycle
 import lying_host as host
+from bed import OTHER_USER
 
 _NONE = 0xFFFFFFFF
 # What is said instead of the truth. The first are errors out of the kernel's range, and numbers only the kernel knows.
@@ -280,6 +281,55 @@ def keeps_control_page(bed):
     bed.tap("basic")
 
 
+def kexec_after_unbind(bed):
+    """The driver is unbound while the device uses memory, then another kernel starts: not before the device says that it is done."""
+    asked = lambda: bed.between.config_reads[host.CONFIG_DEVICE_STATUS]
+    life_cycle.put_kernel(bed)
+    held = bed.program("hold_channel", str(60 * bed.patience))
+    held.wait_for_line("holding", 60 * bed.patience)
+    bed.between.lie(config={host.CONFIG_DEVICE_STATUS: host.TRANSACTIONS_PENDING})
+    bed.shell(f"echo {bed.pci_address()} > /sys/bus/pci/drivers/vgpu/unbind", timeout=60)
+    held.passes(60 * bed.patience)
+    harness.check(_parked(bed) >= 4 << 20, f"it outlives the binding and its program: {_parked(bed)}")
+    before = asked()
+    life_cycle.start_kernel(bed)
+    # A kernel that starts looks at this register, too, but not that often.
+    harness.wait_until(lambda: asked() > before + 20 or life_cycle.is_started(bed), "the kernel asks the device", 60 * bed.patience)
+    harness.check(not life_cycle.is_started(bed), "no other kernel has the memory that the device may write to")
+    bed.between.truth()
+    life_cycle.kernel_works(bed)
+
+
+def late_iommu(bed):
+    """Each mapping in the IOMMU takes its time. Neither root's reset nor another user waits until all pieces of a buffer have theirs, or have lost it."""
+    count = 8000
+    program = bed.program("pages", "pieces", str(count))
+    program.wait_for_line("ready", 60 * bed.patience)
+    before = bed.between.maps
+    bed.between.late = 0.002
+    bed.shell("killall -USR1 pages")
+    harness.wait_until(lambda: bed.between.maps > before + 100, "pieces are being mapped", 60 * bed.patience)
+    bed.shell(f"echo 1 > /sys/bus/pci/devices/{bed.pci_address()}/reset", timeout=120)
+    mapped = bed.between.maps - before
+    bed.between.late = 0
+    harness.check(mapped < count, f"the reset does not wait for the whole buffer: {mapped} of {count} pieces mapped")
+    program.wait_for_line("lost", 60 * bed.patience)
+    bed.shell("killall -USR1 pages")
+    program.wait_for_line("pinned", 120 * bed.patience)
+    before = bed.between.unmaps
+    bed.between.late = 0.002
+    bed.shell("killall -USR1 pages")
+    harness.wait_until(lambda: bed.between.unmaps > before + 100, "pieces are being unmapped", 60 * bed.patience)
+    other = bed.program("hold_channel", "600", uid=OTHER_USER)
+    other.wait_for_line("holding", 120 * bed.patience)
+    unmapped = bed.between.unmaps - before
+    bed.between.late = 0
+    other.stop()
+    harness.check(unmapped < count, f"nor does another user's buffer: {unmapped} of {count} pieces unmapped")
+    program.passes(60 * bed.patience)
+    bed.tap("basic")
+
+
 def _falls_silent(bed, end):
     """Programs hold channels and ask nothing; `end` ends the VF. They are told, and the next VF works."""
     held = [bed.program("hold_channel", str(600 * bed.patience)) for _ in range(2)]
@@ -342,4 +392,7 @@ def _available(bed):
 
 
 LYING = (watch, goes_on_using_memory, answers_too_late, unanswered_end, silence_is_no_answer, another_vf, keeps_control_page, lies, lies_at_probe, first_host, interrupt_storm, one_interrupt)
+LATE = (late_iommu,)
+KEXEC = (kexec_after_unbind,)
+kexec_after_unbind.allowed = life_cycle.NO_MODULE
 DEAD = (destroyed_host, killed_host, dead_host)

@@ -19,7 +19,7 @@ USER, OTHER_USER = 1000, 1001
 VF_BUS = "rp0"  # the VF sits behind a root port, so that it can be unplugged
 _AWAKE = "PM: suspend exit"
 _TASKS = "ps; for task in /proc/[0-9]*; do grep -H . $task/stack; done 2>/dev/null | grep -v kthread | tail -n 150; dmesg | tail -n 20"
-SLOW = {"debug": 8}  # how much longer things take with that kernel
+SLOW = {"debug": 8, "kcsan": 8}  # how much longer things take with that kernel
 
 
 @dataclasses.dataclass(frozen=True)

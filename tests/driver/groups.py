@@ -49,6 +49,7 @@ GROUPS = (
     Group("unrecovered", "errors of the bus that are not recovered from", Setup(), life_cycle.FAILED),
     Group("dead", "a host that dies", Setup(), bad_hosts.DEAD),
     Group("kexec", "another kernel starts in place of the guest's", Setup(memory_mib=768), life_cycle.KEXEC),
+    Group("kexec_lies", "another kernel starts while the device uses memory", Setup(memory_mib=768, through=LyingHost), bad_hosts.KEXEC),
     # What is freed is zeroed: keeps_control_page looks at it.
     Group("lies", "a host that lies", Setup(kernel_arguments="init_on_free=1", through=LyingHost), bad_hosts.LYING),
     # What is freed is zeroed: memory that a program has mapped then is not its own any more.
@@ -56,6 +57,8 @@ GROUPS = (
           (_data_path, life_cycle.unbind, life_cycle.reset, life_cycle.reset_then_unbind, life_cycle.unbind_without_memory)),
     Group("iommu", "an emulated IOMMU between the device and memory",
           Setup(kernel_arguments="intel_iommu=on,strict", devices=_IOMMU), (_data_path, hostile_users.pages, life_cycle.unbind, life_cycle.reset, life_cycle.reset_then_unbind, hostile_users.pin_limit)),
+    Group("iommu_late", "an IOMMU that takes its time", Setup(kernel_arguments="intel_iommu=on,strict", devices=_IOMMU, through=LyingHost),
+          bad_hosts.LATE),
     Group("busy", "a VF that may run few commands", Setup(vf_arguments=("--event-budget", "commands=300")), (hostile_users.few_commands,)),
     Group("line", "no MSI: a line interrupt", Setup(kernel_arguments="pci=nomsi"), (_data_path, hostile_users.kick_flood)),
 )

@@ -181,9 +181,8 @@ def bus_mastering_off(bed):
     _works_again(bed)
 
 
-def kexec(bed):
-    """Another kernel starts in place of this one while a program holds a channel: by then no executor has memory of it, and
-    the driver finds a device that works."""
+def put_kernel(bed):
+    """Brings another kernel into the guest, for start_kernel()."""
     with tempfile.TemporaryDirectory() as directory:
         image = os.path.join(directory, "initrd.img")
         # Its init can't load the driver: what the host does before it is loaded shall show.
@@ -193,15 +192,34 @@ def kexec(bed):
         with bed.guest.channel() as channel:
             channel.put(paths.kernel_dir(bed.suite) / "vmlinuz", "/tmp/vmlinuz", 0o644)
             channel.put(image, "/tmp/initrd.img", 0o644)
-    _hold(bed)
-    harness.check(bed.vgpud.show("vf0")["executors"] == 1, "an executor serves the program")
+
+
+def start_kernel(bed):
+    """Begins to start it."""
     starter = bed.program("kexec", "/tmp/vmlinuz", "/tmp/initrd.img", "console=ttyS0 panic=-1 quiet", uid=0)
     starter.wait_for_line("starting", 120 * bed.patience)
 
-    harness.wait_until(lambda: bed.console_text().count("GUEST-UP") == 2, "the other kernel is up", 180 * bed.patience)
+
+def is_started(bed):
+    return bed.console_text().count("GUEST-UP") == 2
+
+
+def kernel_works(bed):
+    """It is up, finds a device that works, and nothing of the first kernel's is still served."""
+    harness.wait_until(lambda: is_started(bed), "the other kernel is up", 180 * bed.patience)
     harness.check(bed.vgpud.show("vf0")["executors"] == 0, "nothing of the first kernel's is still served")
     bed.shell(f"insmod {PROGRAMS}/vgpu.ko", timeout=60)
     _works_again(bed)
+
+
+def kexec(bed):
+    """Another kernel starts in place of this one while a program holds a channel: by then no executor has memory of it, and
+    the driver finds a device that works."""
+    put_kernel(bed)
+    _hold(bed)
+    harness.check(bed.vgpud.show("vf0")["executors"] == 1, "an executor serves the program")
+    start_kernel(bed)
+    kernel_works(bed)
 
 
 def unload(bed):
@@ -234,4 +252,4 @@ TESTS = (executor_dies, unbind, reset, reset_then_unbind, bus_mastering_off, rem
 KEXEC = (kexec,)
 ERRORS = (bus_errors,)
 FAILED = (failed_recovery,)
-kexec.allowed = "cannot load vgpu.ko"
+NO_MODULE = kexec.allowed = "cannot load vgpu.ko"

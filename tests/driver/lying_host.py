@@ -13,6 +13,7 @@ import os
 import socket
 import struct
 import threading
+import time
 
 _HEADER = struct.Struct("<HHIII")  # id, command, size, flags, errno
 _ACCESS = struct.Struct("<QII")  # offset, region, count
@@ -28,15 +29,18 @@ CONFIG_DEVICE_STATUS, TRANSACTIONS_PENDING = 0x6a, 0x20
 class LyingHost:
     """`socket` is where QEMU connects. `registers` {offset: value} and `page` (a function that gets the control page, called
     before the answer to a fence is delivered) say what the lies are, `config` {offset: bits} what is set in each byte of the configuration space
-    besides; empty and None: none."""
+    besides; empty and None: none. `late`: seconds that each mapping of guest memory, and the end of one, takes."""
 
     def __init__(self, server, directory):
         self.socket = os.path.join(directory, "lying-host")
         self.registers = {}
         self.page = None
         self.config = {}
+        self.late = 0.0
         self.writes = []  # (offset, value) of the last writes to BAR 0
         self.reads = collections.Counter()  # of BAR 0, by offset
+        self.config_reads = collections.Counter()
+        self.maps = self.unmaps = 0  # of guest memory
         self._ranges = {}  # guest address: (size, mmap or None)
         self._interrupts = []
         self._control = 0
@@ -102,9 +106,13 @@ class LyingHost:
             _, _, offset, start, size = struct.unpack_from("<IIQQQ", body)
             memory = mmap.mmap(fds[0], size, offset=offset) if fds and size >= 4096 else None
             self._ranges[start] = (size, memory)
+            time.sleep(self.late)
+            self.maps += 1
         elif command == _DMA_UNMAP:
             _, _, start, _ = struct.unpack_from("<IIQQ", body)
             self._ranges.pop(start, None)
+            time.sleep(self.late)
+            self.unmaps += 1
         elif command == _SET_IRQS and fds and struct.unpack_from("<III", body)[2] in _LINE_AND_MESSAGES:
             self._interrupts = [*self._interrupts, *(os.dup(fd) for fd in fds)][-4:]
         elif command in (_READ, _WRITE):
@@ -128,6 +136,7 @@ class LyingHost:
             return body
         region, offset = self._pending.pop(number)
         if region == _CONFIG:
+            self.config_reads[offset] += 1
             return body[:_ACCESS.size] + bytes(byte | self.config.get(offset + at, 0) for at, byte in enumerate(body[_ACCESS.size:]))
         self.reads[offset] += 1
         if offset == REG_CTRL_SEQ and self.page is not None:

@@ -6,6 +6,8 @@
  * usage: pages          all of this
  *        pages keep     maps a buffer, says "mapped", says "lost" when the channel is, and after SIGUSR1 looks whether the memory is still its own
  *        pages full     the same with a large buffer, and takes nearly all other memory until then
+ *        pages pieces N says "ready"; at each SIGUSR1 makes a buffer of N pages that are not next to each other, and says "lost" when its channel
+ *                       was lost meanwhile, or "pinned". Then the next SIGUSR1 frees the buffer
  */
 #include "ring.h"
 
@@ -154,9 +156,9 @@ static void *take_all_memory(size_t *bytes)
 {
 	char *at;
 
-	*bytes = (size_t)memory_available();
+	*bytes = (size_t)meminfo("MemAvailable");
 	at = anonymous(*bytes, PROT_READ | PROT_WRITE);
-	for (size_t i = 0; i < *bytes && memory_available() > (int64_t)LEFT; i += MIB)
+	for (size_t i = 0; i < *bytes && meminfo("MemAvailable") > (int64_t)LEFT; i += MIB)
 		memset(at + i, 1, MIB);
 	return at;
 }
@@ -192,6 +194,51 @@ static void keep(struct ring *ring, size_t bytes, bool full)
 	tap_ok(holds(other, OTHER, 3) && holds(at, bytes, 4), "nor is what it writes there written anywhere else");
 }
 
+/* Pages in the order of their addresses are not next to each other: every other one is in another mapping. */
+static char *scattered(size_t pages)
+{
+	char *parts[2];
+
+	for (int i = 0; i < 2; i++) {
+		parts[i] = anonymous(pages * PAGE, PROT_READ | PROT_WRITE);
+		madvise(parts[i], pages * PAGE, MADV_NOHUGEPAGE);
+	}
+	for (size_t i = 0; i < pages; i++)
+		for (int part = 0; part < 2; part++)
+			parts[part][i * PAGE] = 1;
+	return parts[0];
+}
+
+static void pin_pieces(struct ring *ring, size_t pages)
+{
+	char *at = scattered(pages);
+	struct vgpu_ioc_buffer buffer;
+	sigset_t signals;
+	int error, number;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	puts("ready");
+	for (;;) {
+		sigwait(&signals, &number);
+		error = buffer_pin(ring->fd, at, pages * PAGE, &buffer);
+		if (error != EIO)
+			break;
+		puts("lost");
+		ring_close(ring);
+		error = ring_open(ring);
+		if (error)
+			tap_bail("no channel: %s", strerror(error));
+	}
+	puts("pinned");
+	tap_ok(!error, "%zu pages become a buffer: %s", pages, strerror(error));
+	sigwait(&signals, &number);
+	if (!error)
+		error = buffer_free(ring->fd, buffer.buffer);
+	tap_ok(!error, "and are the program's own again: %s", strerror(error));
+}
+
 int main(int argc, char **argv)
 {
 	struct ring ring;
@@ -205,6 +252,8 @@ int main(int argc, char **argv)
 		keep(&ring, KEPT, false);
 	} else if (argc > 1 && !strcmp(argv[1], "full")) {
 		keep(&ring, LARGE, true);
+	} else if (argc > 2 && !strcmp(argv[1], "pieces")) {
+		pin_pieces(&ring, strtoul(argv[2], NULL, 10));
 	} else {
 		test_reach(&ring);
 		test_pinned(&ring);

@@ -56,4 +56,9 @@ def alloc_and_reset(bed):
     _rounds(bed, _reset, "alloc", "8", "16", "16")
 
 
-TESTS = (close_and_unbind, alloc_and_unbind, open_and_unbind, alloc_and_reset)
+def pinned_and_reset(bed):
+    """The function is reset, and with it memory given back whose pages threads of its process have locked."""
+    _rounds(bed, _reset, "pin", "4", "16", "4", "always")
+
+
+TESTS = (close_and_unbind, alloc_and_unbind, open_and_unbind, alloc_and_reset, pinned_and_reset)

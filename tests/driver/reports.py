@@ -8,9 +8,9 @@ _REPORT = re.compile(
     r"suspicious RCU|sleeping function called|held lock freed|still held|unreferenced object|DMA-API:|UBSAN:|ODEBUG|"
     r"refcount_t:|list_(?:add|del) corruption|scheduling while atomic|Bad page|page_owner|workqueue lockup|"
     r"invoked oom-killer|Out of memory: Killed|kobject_add_internal failed|nobody cared")
-# What Debian's kernels say of themselves on these machines, driver or not.
+# What Debian's kernels say of themselves on these machines, driver or not; data races of which the driver is no part.
 _HARMLESS = re.compile(r"DMA-API: preallocated|DMA-API: debugging enabled|Spectre|RETBleed|MMIO Stale Data|"
-                       r"DMA-API: (?:memory|dma_debug_entry)|loading out-of-tree module")
+                       r"DMA-API: (?:memory|dma_debug_entry)|loading out-of-tree module|KCSAN: \S+ in (?!.*vgpu_)|KCSAN: selftest")
 
 
 class Console:

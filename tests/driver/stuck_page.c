@@ -4,8 +4,10 @@
  * Prints "stuck" when that is so, and stays until it is killed; its server is a process of its own, so that killing both ends the
  * wait.
  *
- * usage: stuck_page in | out | pin     in: an ioctl reads its argument there (BUFFER_FREE); out: it writes its answer there
- *                                      (INFO); pin: a buffer is made of the page, then the kernel writes it back
+ * usage: stuck_page in | out | pin | workers
+ *                                      in: an ioctl reads its argument there (BUFFER_FREE); out: it writes its answer there
+ *                                      (INFO); pin: a buffer is made of the page, then the kernel writes it back;
+ *                                      workers: buffers are made of two such pages, and another thread, which waits for its turn, gets a signal
  */
 #include "device.h"
 
@@ -17,6 +19,7 @@
 #define FILE_PATH "/tmp/stuck_page_file"
 #define BUFFER_BYTES (1u << 17)
 #define ANSWER_BYTES (2 * PAGE)
+#define FILE_BYTES (2 * PAGE)
 
 static void write_file(const char *path, const char *text)
 {
@@ -58,6 +61,8 @@ static int mount_file(void)
 }
 
 static bool reads_work;
+/* Pages that the server has been asked for. */
+static volatile int *reads;
 
 /* Length of the answer to a request, 0 for none. */
 static uint32_t answer(const struct fuse_in_header *in, char *out)
@@ -76,7 +81,7 @@ static uint32_t answer(const struct fuse_in_header *in, char *out)
 		break;
 	case FUSE_GETATTR:
 		*(struct fuse_attr_out *)body = (struct fuse_attr_out){
-			.attr_valid = 100, .attr = { .ino = 1, .size = 4096, .mode = 0100666, .nlink = 1 } };
+			.attr_valid = 100, .attr = { .ino = 1, .size = FILE_BYTES, .mode = 0100666, .nlink = 1 } };
 		header->len += sizeof(struct fuse_attr_out);
 		break;
 	case FUSE_OPEN:
@@ -84,6 +89,7 @@ static uint32_t answer(const struct fuse_in_header *in, char *out)
 		break;
 	case FUSE_READ:
 		if (!reads_work) {
+			++*reads;
 			puts("stuck");
 			return 0;
 		}
@@ -145,6 +151,54 @@ static void pin(int fd, void *page, int fuse)
 		pause();
 }
 
+static int channel_fd;
+static volatile int waited = -1;
+
+static void *pin_stuck(void *page)
+{
+	struct vgpu_ioc_buffer buffer = { .address = (uintptr_t)page, .bytes = PAGE };
+
+	ioctl(channel_fd, VGPU_IOC_BUFFER_PIN, &buffer);
+	return NULL;
+}
+
+static void *wait_for_turn(void *arg)
+{
+	struct vgpu_ioc_buffer buffer;
+
+	(void)arg;
+	while (*reads < 2)
+		sleep_ms(5);
+	waited = buffer_alloc(channel_fd, PAGE, &buffer);
+	return NULL;
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+/* Whoever waits for the two threads can be woken: by a signal, and so by the freezer before a suspend. A copy of a page is made when it is there. */
+__attribute__((noreturn)) static void wait_for_workers(char *pages)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	double end = now_s() + 30;
+	pthread_t thread, stuck;
+
+	tap_begin();
+	sigaction(SIGUSR1, &action, NULL);
+	/* Before Linux 6.5 none is made while the others wait: they have the process's memory locked. */
+	pthread_create(&thread, NULL, wait_for_turn, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&stuck, NULL, pin_stuck, pages + (size_t)i * PAGE);
+	while (waited < 0 && now_s() < end) {
+		pthread_kill(thread, SIGUSR1);
+		sleep_ms(5);
+	}
+	tap_ok(waited == EINTR, "it is interrupted: %s", waited < 0 ? "no" : strerror(waited));
+	tap_end();
+}
+
 int main(int argc, char **argv)
 {
 	bool out = argc > 1 && !strcmp(argv[1], "out");
@@ -154,7 +208,8 @@ int main(int argc, char **argv)
 	void *page;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	fd = device_open_or_bail();
+	channel_fd = fd = device_open_or_bail();
+	reads = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	enter_namespaces();
 	fuse = mount_file();
 	reads_work = argc > 1 && !strcmp(argv[1], "pin");
@@ -173,6 +228,8 @@ int main(int argc, char **argv)
 	if (reads_work)
 		pin(fd, page, fuse);
 	close(fuse);
+	if (argc > 1 && !strcmp(argv[1], "workers"))
+		wait_for_workers(mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0));
 	ioctl(fd, out ? VGPU_IOC_INFO : VGPU_IOC_BUFFER_FREE, page);
 	puts("the ioctl returned");
 	return 1;

@@ -58,6 +58,12 @@ def unbind_while_locked(bed):
     bed.tap("basic")
 
 
+def waits_for_its_turn(bed):
+    """Two threads of a user wait for such pages while they allocate; a third one, which waits for its turn, can be woken, and so be frozen before a suspend."""
+    bed.tap("stuck_page", "workers")
+    bed.tap("basic")
+
+
 def reset_while_reading(bed):
     """A reset, while an argument is read."""
     address = bed.pci_address()
@@ -77,6 +83,6 @@ def other_devices(bed):
     bed.tap("basic")
 
 
-TESTS = (reset_while_reading, other_devices, unbind_while_reading, unbind_while_writing, unbind_while_locked)
+TESTS = (reset_while_reading, other_devices, unbind_while_reading, unbind_while_writing, unbind_while_locked, waits_for_its_turn)
 for _test in TESTS:
     _test.allowed = _OWN_WILL
