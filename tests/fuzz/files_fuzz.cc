@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "tests/fuzz/fuzz_bytes.h"
+#include "tests/scratch_dir.h"
 #include "vgpud/calendar/calendar_keeper.h"
 #include "vgpud/calendar/overlay.h"
 #include "vgpud/config/kept_settings.h"
@@ -36,13 +37,9 @@ void Must(bool is_so) {
 }
 
 const fs::path& Scratch() {
-  static const fs::path made = [] {
-    std::string pattern = fs::temp_directory_path() / "vgpud-files-XXXXXX";
-    CHECK(::mkdtemp(pattern.data()) != nullptr);
-    std::atexit([] { fs::remove_all(Scratch()); });
-    return fs::path(pattern);
-  }();
-  return made;
+  static const ScratchDir made;
+  static const fs::path path = made.path();
+  return path;
 }
 
 void Put(const fs::path& path, std::string_view text) {
