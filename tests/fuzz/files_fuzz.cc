@@ -90,13 +90,16 @@ void ReadCalendar(std::string_view text) {
   }
   std::tm time{};
   for (time.tm_wday = 0; time.tm_wday < 7; ++time.tm_wday)
-    for (time.tm_hour = 0; time.tm_hour < 24; time.tm_hour += 5) (void)PatchOf(WantedAt(calendar, time));
+    for (time.tm_hour = 0; time.tm_hour < 24; time.tm_hour += 5) Must(PatchOf(WantedAt(calendar, time)).has_value());
   for (const Period& period : calendar) Must(!period.When().empty());
 }
 
 void ReadOverlay(std::string_view text) {
   const Overlay overlay = Overlay::Read(text);
   Must(Overlay::Read(Overlay::Write(overlay.held())).held() == overlay.held());
+  SettingValues before;
+  for (const auto& [key, held] : overlay.held()) before[key] = held.before;
+  (void)PatchOf(before);
 }
 
 void ReadTenants(std::string_view text) {
