@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compares the lists in docs/ with the tree: folders, what they may include, namespaces, kinds of tests, pages, links, anchors, the
-port of the metrics and environment variables.
+port of the metrics, environment variables and what a weight becomes.
 
 usage: check_pages.py [REPO_ROOT]          exit 0 clean, 1 with one line per difference
        check_pages.py --rows [REPO_ROOT]   the rows "folder | may include" of docs/ARCHITECTURE.md as the tree has them
@@ -21,6 +21,11 @@ METRICS_UNIT = "vgpud/systemd/vgpud-metrics.socket"
 LOCAL_PORT = re.compile(r"(?:127\.0\.0\.1|\[::1\]|localhost):(\d{4,5})\b")
 NAMES_PORTS = (".md", ".cc", ".h", ".in", ".socket", ".service", ".toml", ".yml", ".yaml", ".json")
 VARIABLES = "docs/environment.md"
+FORMS = "A weight, from a command line to the policy"
+# What the first cell of a library's row begins with, and its headers.
+HEADERS = {"libevent": "event2/", "nlohmann-json": "nlohmann/", "toml++": r"toml\+\+/", "CLI11": "CLI/", "SQLite": "sqlite3.h", "libxml2": "libxml/",
+           "libvirt (optional)": "libvirt/", "gRPC": "grpcpp/", "libcurl": "curl/", "libslurm-dev": "slurm/", "libseccomp": "seccomp.h",
+           "libpci": "pci/pci.h", "libcap": "sys/capability.h", "libzstd": "(?:zstd|lz4)"}
 # In C++; the constants and helpers that name a variable, too.
 READS = re.compile(r'(?:getenv|NumberInEnvironment|Asked)\("([A-Z_]+)"\)|kRuntimeDirVariable = "([A-Z_]+)"')
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -37,6 +42,11 @@ def rows(text):
     for line in text.splitlines():
         if line.startswith("| `"):
             yield [cell.strip() for cell in line.strip("| ").split(" | ")]
+
+
+def rows_of_any(text):
+    """Cells of the table rows that have code in their last two."""
+    return re.findall(r"^\| (.*) \| `([^`]*)` \| `([^`]*)` \|$", text, re.MULTILINE)
 
 
 def short(room):
@@ -166,6 +176,15 @@ def wrong_variables(root, names):
             yield f"{VARIABLES}: nothing reads {variable}"
 
 
+def wrong_forms(root):
+    """The code in the table of what a weight becomes is in the files that the table names."""
+    for _, file, code in rows_of_any(section((root / FOLDERS).read_text(), FORMS)):
+        text = (root / file).read_text() if (root / file).is_file() else None
+        # As clang-format may have broken it.
+        if text is None or text and " ".join(code.split()) not in " ".join(text.split()):
+            yield f"{FOLDERS}: {file} has no {code}"
+
+
 def main():
     arguments = sys.argv[1:]
     print_rows = "--rows" in arguments
@@ -179,7 +198,7 @@ def main():
         return 77
     names = check_style.tracked(root)
     pages = [name for name in names if name.endswith(".md")]
-    found = [*wrong_ports(root, names), *wrong_variables(root, names), *wrong_folders(root), *wrong_tests(root), *wrong_namespaces(root), *wrong_index(root, pages), *wrong_links(root, pages)]
+    found = [*wrong_ports(root, names), *wrong_variables(root, names), *wrong_forms(root), *wrong_folders(root), *wrong_tests(root), *wrong_namespaces(root), *wrong_index(root, pages), *wrong_links(root, pages)]
     print("\n".join(found) or f"{len(pages)} pages say what the tree has")
     return 1 if found else 0
 

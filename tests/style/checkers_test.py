@@ -103,6 +103,8 @@ WRONG_PAGES = [
     ("docs/internals.md", "| `vgpud::rm` |", "| `vgpud::rn` |", "docs/internals.md: namespace vgpud::rm is not listed"),
     ("docs/configuration.md", "127.0.0.1:9477", "127.0.0.1:9464",
      "docs/configuration.md:9: the metrics are at port 9477 (vgpud/systemd/vgpud-metrics.socket), not 9464"),
+    ("docs/internals.md", "| `tools/vgpuctl/changes.cc` |", "| `tools/vgpuctl/change.cc` |",
+     "docs/internals.md: tools/vgpuctl/change.cc has no body[knob.field] = *value;"),
     ("docs/README.md", "(gpus.md)", "(memory.md)", "docs/README.md has no link to docs/gpus.md"),
     ("docs/README.md", "(gpus.md)", "(gpuz.md)", "docs/README.md: gpuz.md leads nowhere"),
     ("docs/README.md", "#adding-a-policy", "#adding-a-polity", "docs/README.md: docs/scheduling.md has no heading for #adding-a-polity"),
