@@ -24,6 +24,7 @@
 #include "base/slice_memory.h"
 #include "base/vf_link.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
+#include "tests/scratch_dir.h"
 #include "vfio/wire/wire.h"
 
 namespace vgpud::bench {
@@ -166,17 +167,14 @@ int main(int argc, char** argv) {
     return 2;
   }
   const int reads = argc > 2 ? std::max(1, std::atoi(argv[2])) : 5000;
-  char folder[] = "/tmp/vfu-bench-XXXXXX";
-  if (::mkdtemp(folder) == nullptr) return 2;
+  const ScratchDir folder;
   Peer echo = StartEcho();
-  Peer vf = StartVf(argv[1], folder);
+  Peer vf = StartVf(argv[1], folder.path());
   bool good = Run("one core", 0, 0, echo, vf, reads);
   if (std::thread::hardware_concurrency() > 1) good &= Run("two cores", 0, 1, echo, vf, reads);
   for (const Peer* peer : {&echo, &vf}) {
     ::kill(peer->pid, SIGTERM);
     ::waitpid(peer->pid, nullptr, 0);
   }
-  for (const char* file : {"/vfio.sock", "/channel.sock"}) ::unlink((std::string(folder) + file).c_str());
-  ::rmdir(folder);
   return good ? 0 : 1;
 }

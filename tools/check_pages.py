@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compares the lists in docs/ with the tree: folders, what they may include, namespaces, kinds of tests, pages, links, anchors, the
-port of the metrics and environment variables.
+port of the metrics, environment variables, who uses which library, what a weight becomes and the requests of the control
+API.
 
 usage: check_pages.py [REPO_ROOT]          exit 0 clean, 1 with one line per difference
        check_pages.py --rows [REPO_ROOT]   the rows "folder | may include" of docs/ARCHITECTURE.md as the tree has them
@@ -21,6 +22,13 @@ METRICS_UNIT = "vgpud/systemd/vgpud-metrics.socket"
 LOCAL_PORT = re.compile(r"(?:127\.0\.0\.1|\[::1\]|localhost):(\d{4,5})\b")
 NAMES_PORTS = (".md", ".cc", ".h", ".in", ".socket", ".service", ".toml", ".yml", ".yaml", ".json")
 VARIABLES = "docs/environment.md"
+DEPENDENCIES = "docs/dependencies.md"
+API, ROUTES = "docs/api.md", ("vgpud/control/control.cc", "vgpud/control/config_routes.cc")
+FORMS = "A weight, from a command line to the policy"
+# What the first cell of a library's row begins with, and its headers.
+HEADERS = {"libevent": "event2/", "nlohmann-json": "nlohmann/", "toml++": r"toml\+\+/", "CLI11": "CLI/", "SQLite": "sqlite3.h", "libxml2": "libxml/",
+           "libvirt (optional)": "libvirt/", "gRPC": "grpcpp/", "libcurl": "curl/", "libslurm-dev": "slurm/", "libseccomp": "seccomp.h",
+           "libpci": "pci/pci.h", "libcap": "sys/capability.h", "libzstd": "(?:zstd|lz4)"}
 # In C++; the constants and helpers that name a variable, too.
 READS = re.compile(r'(?:getenv|NumberInEnvironment|Asked)\("([A-Z_]+)"\)|kRuntimeDirVariable = "([A-Z_]+)"')
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -37,6 +45,11 @@ def rows(text):
     for line in text.splitlines():
         if line.startswith("| `"):
             yield [cell.strip() for cell in line.strip("| ").split(" | ")]
+
+
+def rows_of_any(text):
+    """Cells of the table rows that have code in their last two."""
+    return re.findall(r"^\| (.*) \| `([^`]*)` \| `([^`]*)` \|$", text, re.MULTILINE)
 
 
 def short(room):
@@ -166,6 +179,50 @@ def wrong_variables(root, names):
             yield f"{VARIABLES}: nothing reads {variable}"
 
 
+def wrong_dependencies(root, names):
+    """The cell "used in" of a library has the folders whose sources include it."""
+    sources = {name: (root / name).read_text(errors="replace") for name in names
+               if name.endswith((".cc", ".h", ".c")) and not name.startswith(("tests/", "bench/", "base/precompiled/")) and (root / name).is_file()}
+    table = [line.strip("| ").split(" | ") for line in (root / DEPENDENCIES).read_text().splitlines() if line.startswith("| ")]
+    for library, header in HEADERS.items():
+        cell = next((cells[1] for cells in table if cells[0].startswith(library)), "")
+        said = [word + "/" for word in cell.split(", ") if not word.startswith(("tests", "bench"))]
+        users = {name for name, text in sources.items() if re.search(rf'^#include [<"]{header}', text, re.MULTILINE)}
+        for name in sorted(user for user in users if not user.startswith(tuple(said))):
+            yield f"{DEPENDENCIES}: {library} is used in {name}; the page says {cell or 'nothing'}"
+        for folder in said:
+            if users and not any(user.startswith(folder) for user in users):
+                yield f"{DEPENDENCIES}: {library} is not used in {folder}"
+
+
+def wrong_routes(root):
+    """The page has one row for each request that vgpud takes, with its parameters."""
+    tables = [(root / file).read_text() for file in ROUTES]
+    if not any(tables):
+        return
+    served = {(method, "/metrics" if path == "kMetricsPath" else path.strip('"').replace("*", "NAME")): parameters.split()
+              for method, path, parameters in re.findall(r'\{EVHTTP_REQ_(\w+), ("[^"]+"|kMetricsPath), &\w+(?:, "([^"]*)")?', tables[0])}
+    served |= {(method, path): ["dry_run"] if dry == "true" else []
+               for method, path, dry in re.findall(r'\{"(\w+)", "([^"]+)", &\w+, (true|false)\}', tables[1])}
+    listed = {(method, path): re.findall(r"`(\w+)`", parameters)
+              for method, path, parameters in re.findall(r"^\| `(\w+) ([^`]+)` \|([^|]*)\|", (root / API).read_text(), re.MULTILINE)}
+    for method, path in sorted(served.keys() | listed.keys()):
+        key = (method, path)
+        if key not in listed or key not in served:
+            yield f"{API}: {method} {path} is {'not listed' if key in served else 'listed, and vgpud does not take it'}"
+        elif listed[key] != served[key]:
+            yield f"{API}: the parameters of {method} {path} are {', '.join(served[key]) or 'none'}; the page says {', '.join(listed[key]) or 'none'}"
+
+
+def wrong_forms(root):
+    """The code in the table of what a weight becomes is in the files that the table names."""
+    for _, file, code in rows_of_any(section((root / FOLDERS).read_text(), FORMS)):
+        text = (root / file).read_text() if (root / file).is_file() else None
+        # As clang-format may have broken it.
+        if text is None or text and " ".join(code.split()) not in " ".join(text.split()):
+            yield f"{FOLDERS}: {file} has no {code}"
+
+
 def main():
     arguments = sys.argv[1:]
     print_rows = "--rows" in arguments
@@ -179,7 +236,7 @@ def main():
         return 77
     names = check_style.tracked(root)
     pages = [name for name in names if name.endswith(".md")]
-    found = [*wrong_ports(root, names), *wrong_variables(root, names), *wrong_folders(root), *wrong_tests(root), *wrong_namespaces(root), *wrong_index(root, pages), *wrong_links(root, pages)]
+    found = [*wrong_ports(root, names), *wrong_variables(root, names), *wrong_dependencies(root, names), *wrong_forms(root), *wrong_routes(root), *wrong_folders(root), *wrong_tests(root), *wrong_namespaces(root), *wrong_index(root, pages), *wrong_links(root, pages)]
     print("\n".join(found) or f"{len(pages)} pages say what the tree has")
     return 1 if found else 0
 

@@ -68,7 +68,7 @@ Result<std::unique_ptr<Card>> Card::Open(const Choice& choice) {
                     card->address_, card->name_, mode == kComputeModeProhibited ? "PROHIBITED" : "EXCLUSIVE_PROCESS",
                     card->address_));
   // A thread that waits for the GPU sleeps.
-  (void)api.PrimarySetFlags(card->device_, kContextBlockingSync);
+  (void)api.DevicePrimaryCtxSetFlags(card->device_, kContextBlockingSync);
   if (const Status status = card->Retain(); status != kOk)
     return tl::unexpected(Explain(api, "cuDevicePrimaryCtxRetain", status, choice));
   card->shares_memory_ = card->Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED) != 0;
@@ -87,7 +87,8 @@ bool Card::KeepMappedAddresses() const {
   if (Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) == 0) return false;
   const MemoryProperties told{.location = location()};
   size_t grain = 0;
-  if (api_.MemGetGranularity(&grain, &told, 0) != kOk || grain == 0 || VGPU_MAPPED_GRAIN % grain != 0) return false;
+  if (api_.MemGetAllocationGranularity(&grain, &told, 0) != kOk || grain == 0 || VGPU_MAPPED_GRAIN % grain != 0)
+    return false;
   DevicePtr at = 0;
   if (api_.MemAddressReserve(&at, VGPU_MAPPED_BYTES, VGPU_MAPPED_GRAIN, VGPU_MAPPED_VA, 0) != kOk) return false;
   if (at == VGPU_MAPPED_VA) return true;
@@ -113,7 +114,7 @@ Result<void> Card::Find(const Choice& choice) {
   if (choice.address.empty() || mig) {
     if (const Status status = api_.DeviceGet(&device_, 0); status != kOk)
       return tl::unexpected(Explain(api_, "cuDeviceGet", status, choice));
-  } else if (const Status status = api_.DeviceGetByPciBusId(&device_, choice.address.c_str()); status != kOk) {
+  } else if (const Status status = api_.DeviceGetByPCIBusId(&device_, choice.address.c_str()); status != kOk) {
     if (choice.refused != nullptr) *choice.refused = status;
     return Fail(std::errc::no_such_device,
                 fmt::format("there is no GPU at {} that the CUDA driver knows ({}); nvidia-smi -L lists them",
@@ -124,7 +125,7 @@ Result<void> Card::Find(const Choice& choice) {
   std::array<char, 256> name{};
   std::array<char, 32> address{};
   if (api_.DeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device_) == kOk) name_ = name.data();
-  if (api_.DeviceGetPciBusId(address.data(), static_cast<int>(address.size()) - 1, device_) == kOk)
+  if (api_.DeviceGetPCIBusId(address.data(), static_cast<int>(address.size()) - 1, device_) == kOk)
     address_ = address.data();
   multiprocessors_ = static_cast<uint32_t>(std::max(Attribute(cuda_enum::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), 0));
   size_t bytes = 0;
@@ -134,7 +135,7 @@ Result<void> Card::Find(const Choice& choice) {
 
 Status Card::Retain() {
   Context context = nullptr;
-  const Status status = api_.PrimaryRetain(&context, device_);
+  const Status status = api_.DevicePrimaryCtxRetain(&context, device_);
   if (status != kOk) return status;
   context_ = context;
   Bind();
@@ -143,7 +144,7 @@ Status Card::Retain() {
 
 Status Card::Reset() {
   Bind();
-  if (const Status status = api_.PrimaryReset(device_); status != kOk) return status;
+  if (const Status status = api_.DevicePrimaryCtxReset(device_); status != kOk) return status;
   // The old handle is of no use until the context is asked for again.
   if (const Status status = Retain(); status != kOk) return status;
   // Whether kept addresses outlive a context is not documented: where they do, they are not to be had again.

@@ -136,7 +136,7 @@ GpuResult<void> CudaGpu::CopyIn(GpuVa to, std::span<const std::byte> from) {
     return {};
   }
   return Copy("copy to the device", {}, {to, from.size()},
-              [&](Stream stream) { return card_.api().MemcpyHtoD(Raw(to), from.data(), from.size(), stream); });
+              [&](Stream stream) { return card_.api().MemcpyHtoDAsync(Raw(to), from.data(), from.size(), stream); });
 }
 
 GpuResult<void> CudaGpu::CopyOut(std::span<std::byte> to, GpuVa from) {
@@ -147,7 +147,7 @@ GpuResult<void> CudaGpu::CopyOut(std::span<std::byte> to, GpuVa from) {
     return {};
   }
   return Copy("copy from the device", {from, to.size()}, {},
-              [&](Stream stream) { return card_.api().MemcpyDtoH(to.data(), Raw(from), to.size(), stream); });
+              [&](Stream stream) { return card_.api().MemcpyDtoHAsync(to.data(), Raw(from), to.size(), stream); });
 }
 
 GpuResult<void> CudaGpu::CopyDev(GpuVa to, GpuVa from, uint64_t bytes) {
@@ -157,7 +157,7 @@ GpuResult<void> CudaGpu::CopyDev(GpuVa to, GpuVa from, uint64_t bytes) {
   if (const std::byte* const here = TRY(InHost(from, bytes, false)); here != nullptr) return CopyIn(to, {here, bytes});
   if (std::byte* const here = TRY(InHost(to, bytes, true)); here != nullptr) return CopyOut({here, bytes}, from);
   return Copy("copy within the device", {from, bytes}, {to, bytes},
-              [&](Stream stream) { return card_.api().MemcpyDtoD(Raw(to), Raw(from), bytes, stream); });
+              [&](Stream stream) { return card_.api().MemcpyDtoDAsync(Raw(to), Raw(from), bytes, stream); });
 }
 
 GpuResult<void> CudaGpu::Fill(GpuVa to, uint32_t value, uint32_t element_bytes, uint64_t count) {
@@ -172,11 +172,11 @@ GpuResult<void> CudaGpu::Fill(GpuVa to, uint32_t value, uint32_t element_bytes, 
   return Copy("fill", {}, {to, bytes}, [&](Stream stream) {
     switch (element_bytes) {
       case 1:
-        return api.MemsetD8(Raw(to), static_cast<uint8_t>(value), count, stream);
+        return api.MemsetD8Async(Raw(to), static_cast<uint8_t>(value), count, stream);
       case 2:
-        return api.MemsetD16(Raw(to), static_cast<uint16_t>(value), count, stream);
+        return api.MemsetD16Async(Raw(to), static_cast<uint16_t>(value), count, stream);
       default:
-        return api.MemsetD32(Raw(to), value, count, stream);
+        return api.MemsetD32Async(Raw(to), value, count, stream);
     }
   });
 }

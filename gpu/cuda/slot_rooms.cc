@@ -26,8 +26,8 @@ SlotNeed SlotNeedOf(const Card& card, const Kernel& kernel, const LaunchShape& s
       (CheckedSize(uint64_t{shape.grid[0]}) * uint64_t{shape.grid[1]} * uint64_t{shape.grid[2]}).saturated();
   if (threads == 0 || threads > kMostThreads || shape.cooperative || shape.cluster[0] != 0) return {};
   int at_once = 0;
-  if (card.api().OccupancyBlocks(&at_once, kernel.in_turns->handle, static_cast<int>(threads), shape.dynamic_shared) !=
-      kOk)
+  if (card.api().OccupancyMaxActiveBlocksPerMultiprocessor(&at_once, kernel.in_turns->handle, static_cast<int>(threads),
+                                                           shape.dynamic_shared) != kOk)
     return {};
   const uint64_t resident = uint64_t{static_cast<uint32_t>(std::max(at_once, 0))} * card.multiprocessors();
   SlotNeed need{MustFit<uint32_t>(std::min({blocks, 2 * resident, uint64_t{INT32_MAX}})), 0};

@@ -59,7 +59,7 @@ GpuResult<void> Stops::MakeDeviceWord() {
     word_ = 0;
     return Failed(card_, status, "cuMemAlloc");
   }
-  Status status = api.MemcpyHtoD(word_, &value_, sizeof value_, stream_);
+  Status status = api.MemcpyHtoDAsync(word_, &value_, sizeof value_, stream_);
   if (status == kOk) status = api.StreamSynchronize(stream_);
   if (status != kOk) return Failed(card_, status, "cuMemcpyHtoDAsync");
   return {};
@@ -80,7 +80,7 @@ void Stops::Raise() {
   }
   card_.Bind();
   // In vain after a fault, when nothing runs any more.
-  if (card_.api().MemcpyHtoD(word_, &value_, sizeof value_, stream_) == kOk)
+  if (card_.api().MemcpyHtoDAsync(word_, &value_, sizeof value_, stream_) == kOk)
     (void)card_.api().StreamSynchronize(stream_);
 }
 

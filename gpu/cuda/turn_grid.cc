@@ -75,11 +75,11 @@ Status TurnGrid::WriteControl(bool behind) {
     const size_t there = std::exchange(room_->control_words, turns_.left_in_the_middle() == 0 ? words : 0);
     if (there == words && turns_.left_in_the_middle() == 0) words = sizeof(rewrite::Control) / 4;
   }
-  if (words == sizeof(rewrite::Control) / 4) return api.MemsetD32(control_, 0, words, lane_.stream());
-  if (!behind) return api.MemcpyHtoD(control_, launch_.control.data(), 4 * words, lane_.stream());
+  if (words == sizeof(rewrite::Control) / 4) return api.MemsetD32Async(control_, 0, words, lane_.stream());
+  if (!behind) return api.MemcpyHtoDAsync(control_, launch_.control.data(), 4 * words, lane_.stream());
   const auto copies = house_.lanes.copies();
   if (!copies) return static_cast<Status>(copies.error().status);
-  const Status status = api.MemcpyHtoD(control_, launch_.control.data(), 4 * words, *copies);
+  const Status status = api.MemcpyHtoDAsync(control_, launch_.control.data(), 4 * words, *copies);
   return status == kOk ? api.StreamSynchronize(*copies) : status;
 }
 
@@ -95,7 +95,7 @@ Status TurnGrid::ReadControl() {
   }
   const auto copies = house_.lanes.copies();
   if (!copies) return static_cast<Status>(copies.error().status);
-  Status status = house_.card.api().MemcpyDtoH(control.data(), control_, 4 * words, *copies);
+  Status status = house_.card.api().MemcpyDtoHAsync(control.data(), control_, 4 * words, *copies);
   if (status == kOk) status = house_.card.api().StreamSynchronize(*copies);
   return status;
 }

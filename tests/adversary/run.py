@@ -27,7 +27,7 @@ import hostile_clients as c  # noqa: E402
 import rungs  # noqa: E402
 import table  # noqa: E402
 import users  # noqa: E402
-from vgpuguest import daemon, process  # noqa: E402
+from vgpuguest import control, daemon, process  # noqa: E402
 
 BASELINE_SECONDS = 1.0
 CALL_PAUSE = 0.25  # vgpud's log takes five lines of a kind per second
@@ -105,7 +105,7 @@ class Pulse:
     def _ask(self):
         since = time.monotonic()
         while not self._over.wait(PULSE):
-            with contextlib.suppress(OSError), daemon.connect(self.path, self.patience) as connection:
+            with contextlib.suppress(OSError), control.connect(self.path, self.patience) as connection:
                 connection.sendall(b"GET /v1/vfs/good HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 if connection.recv(100).startswith(b"HTTP/1.1 200"):
                     answered = time.monotonic()

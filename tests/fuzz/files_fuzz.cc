@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "tests/fuzz/fuzz_bytes.h"
+#include "tests/scratch_dir.h"
 #include "vgpud/calendar/calendar_keeper.h"
 #include "vgpud/calendar/overlay.h"
 #include "vgpud/config/kept_settings.h"
@@ -36,13 +37,9 @@ void Must(bool is_so) {
 }
 
 const fs::path& Scratch() {
-  static const fs::path made = [] {
-    std::string pattern = fs::temp_directory_path() / "vgpud-files-XXXXXX";
-    CHECK(::mkdtemp(pattern.data()) != nullptr);
-    std::atexit([] { fs::remove_all(Scratch()); });
-    return fs::path(pattern);
-  }();
-  return made;
+  static const ScratchDir made;
+  static const fs::path path = made.path();
+  return path;
 }
 
 void Put(const fs::path& path, std::string_view text) {
@@ -93,13 +90,16 @@ void ReadCalendar(std::string_view text) {
   }
   std::tm time{};
   for (time.tm_wday = 0; time.tm_wday < 7; ++time.tm_wday)
-    for (time.tm_hour = 0; time.tm_hour < 24; time.tm_hour += 5) (void)PatchOf(WantedAt(calendar, time));
+    for (time.tm_hour = 0; time.tm_hour < 24; time.tm_hour += 5) Must(PatchOf(WantedAt(calendar, time)).has_value());
   for (const Period& period : calendar) Must(!period.When().empty());
 }
 
 void ReadOverlay(std::string_view text) {
   const Overlay overlay = Overlay::Read(text);
   Must(Overlay::Read(Overlay::Write(overlay.held())).held() == overlay.held());
+  SettingValues before;
+  for (const auto& [key, held] : overlay.held()) before[key] = held.before;
+  (void)PatchOf(before);
 }
 
 void ReadTenants(std::string_view text) {

@@ -11,11 +11,13 @@
 #include <cstring>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tests/integration/shim_calls/wire.h"
+#include "tests/scratch_dir.h"
 #include "tests/unit/shim/fake_vf_connection.h"
 
 namespace {
@@ -25,8 +27,8 @@ class Environment : public testing::Environment {
  public:
   void SetUp() override {
     if (getenv("SHIM_CHILD") != nullptr) return;  // shim_calls/visible_devices_test.cc
-    ASSERT_NE(nullptr, mkdtemp(directory_));
-    path_ = std::string(directory_) + "/vf.sock";
+    directory_.emplace();
+    path_ = directory_->path() + "/vf.sock";
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     strcpy(address.sun_path, path_.c_str());
@@ -44,13 +46,10 @@ class Environment : public testing::Environment {
     setenv("VGPU_CHANNEL", path_.c_str(), 1);
     ASSERT_EQ(CUDA_SUCCESS, cuInit(0));
   }
-  void TearDown() override {
-    unlink(path_.c_str());
-    rmdir(directory_);
-  }
+  void TearDown() override { directory_.reset(); }
 
  private:
-  char directory_[32] = "/tmp/shim_api_XXXXXX";
+  std::optional<vgpud::ScratchDir> directory_;  // in the process that serves it
   std::string path_;
 };
 const auto* const environment = testing::AddGlobalTestEnvironment(new Environment);

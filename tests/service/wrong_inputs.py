@@ -8,17 +8,15 @@ A vgpud with two GPUs and two VFs is given files with one thing wrong, through `
 usage: wrong_inputs.py [COUNT] [--seed N]    COUNT: of all kinds together, 10000
 """
 import argparse
-import http.client
 import pathlib
 import random
 import re
-import socket
 import subprocess
 import time
 
 import harness
 import wrong_text
-from vgpuguest import daemon, process
+from vgpuguest import control, daemon, process
 from vgpuguest.paths import VGPUCTL, VGPUD
 
 RIGHT = '[gpu]\nsoft_gpu_vram = "4GiB"\n[gpu.one]\n[gpu.two]\npolicy = "reserve"\n'
@@ -90,15 +88,9 @@ def apply(bed, dice):
 
 def request(bed, dice):
     method, path, body, what = wrong_text.wrong_request(dice)
-    connection = http.client.HTTPConnection("localhost", timeout=20)
-    connection.sock = socket.socket(socket.AF_UNIX)
-    connection.sock.settimeout(20)
-    connection.sock.connect(f"{bed.vgpud.runtime_dir}/control.sock")
-    connection.request(method, path, body if isinstance(body, bytes) else body.encode("utf-8", "replace"), {"Content-Type": "application/json"})
-    answer = connection.getresponse()
-    said = answer.read().decode("utf-8", "replace")
-    connection.close()
-    bed.check("request", f"{method} {path} {what}", 400 <= answer.status < 500 and '"error"' in said, f"{answer.status}: {said}")
+    status, said = control.ask(f"{bed.vgpud.runtime_dir}/control.sock", method, path,
+                               body if isinstance(body, bytes) else body.encode("utf-8", "replace"), timeout=20)
+    bed.check("request", f"{method} {path} {what}", 400 <= status < 500 and '"error"' in said, f"{status}: {said}")
 
 
 WAYS = (check_config, reload, apply, request)

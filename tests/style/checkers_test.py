@@ -103,6 +103,8 @@ WRONG_PAGES = [
     ("docs/internals.md", "| `vgpud::rm` |", "| `vgpud::rn` |", "docs/internals.md: namespace vgpud::rm is not listed"),
     ("docs/configuration.md", "127.0.0.1:9477", "127.0.0.1:9464",
      "docs/configuration.md:9: the metrics are at port 9477 (vgpud/systemd/vgpud-metrics.socket), not 9464"),
+    ("docs/internals.md", "| `tools/vgpuctl/changes.cc` |", "| `tools/vgpuctl/change.cc` |",
+     "docs/internals.md: tools/vgpuctl/change.cc has no body[knob.field] = *value;"),
     ("docs/README.md", "(gpus.md)", "(memory.md)", "docs/README.md has no link to docs/gpus.md"),
     ("docs/README.md", "(gpus.md)", "(gpuz.md)", "docs/README.md: gpuz.md leads nowhere"),
     ("docs/README.md", "#adding-a-policy", "#adding-a-polity", "docs/README.md: docs/scheduling.md has no heading for #adding-a-polity"),
@@ -134,8 +136,15 @@ def check_pages(root):
         code, text = said()
         assert code == 1 and wanted in text.splitlines(), f"{wanted}\n{text}"
         (root / page).write_text(right)
-    (root / "base/log.cc").write_text('getenv("VGPUD_NEW");')
+    (root / "vgpud/control/control.cc").write_text('{EVHTTP_REQ_GET, "/v1/vfs", &ListVfs, "all"},\n{EVHTTP_REQ_POST, "/v1/vfs/*/nap", &Nap},')
     code, text = said()
+    for wanted in ("the parameters of GET /v1/vfs are all; the page says none", "POST /v1/vfs/NAME/nap is not listed",
+                   "GET /metrics is listed, and vgpud does not take it"):
+        assert code == 1 and f"docs/api.md: {wanted}" in text.splitlines(), text
+    (root / "base/log.cc").write_text('#include <sqlite3.h>\ngetenv("VGPUD_NEW");')
+    code, text = said()
+    assert code == 1 and "docs/dependencies.md: SQLite is used in base/log.cc; the page says vgpud/history" in text.splitlines(), text
+    assert "docs/dependencies.md: SQLite is not used in vgpud/history/" in text.splitlines(), text
     assert code == 1 and "docs/environment.md has no VGPUD_NEW, which base/log.cc reads" in text.splitlines(), text
     assert "docs/environment.md: nothing reads VGPU_TRACE" in text.splitlines(), text
 

@@ -59,9 +59,9 @@ int main(int argc, char** argv) {
   CUDA(DriverGetVersion(&version));
   std::printf("GPU name=\"%s\" capability=%d multiprocessors=%d memory=%zu cuda=%d\n", gpu.name, gpu.capability,
               gpu.multiprocessors, gpu.memory, version);
-  const Handle empty = LoadKernel(kWork, "empty");
-  Handle stream = nullptr;
-  CUDA(StreamCreate(&stream, kStreamNonBlocking));
+  const driver::Function empty = LoadKernel(kWork, "empty");
+  driver::Stream stream = nullptr;
+  CUDA(StreamCreate(&stream, driver::kStreamNonBlocking));
   const auto launch = [&] { CUDA(LaunchKernel(empty, 1, 1, 1, 32, 1, 1, 0, stream, nullptr, nullptr)); };
   Latency("launch_and_wait", seconds, 1, [&] {
     launch();
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
     for (size_t n = 0; n < kBurst; ++n) launch();
     CUDA(StreamSynchronize(stream));
   });
-  Address device = 0, other = 0;
+  driver::DevicePtr device = 0, other = 0;
   void* pinned = nullptr;
   CUDA(MemAlloc(&device, bytes));
   CUDA(MemAlloc(&other, bytes));
@@ -84,10 +84,10 @@ int main(int argc, char** argv) {
       CUDA(StreamSynchronize(stream));
     });
   };
-  copy("to_device_pinned", [&] { CUDA(CopyInAsync(device, pinned, bytes, stream)); });
-  copy("to_host_pinned", [&] { CUDA(CopyOutAsync(pinned, device, bytes, stream)); });
-  copy("within_device", [&] { CUDA(CopyWithinAsync(other, device, bytes, stream)); });
-  copy("to_device_pageable", [&] { CUDA(CopyIn(device, pageable.data(), bytes)); });
-  copy("to_host_pageable", [&] { CUDA(CopyOut(pageable.data(), device, bytes)); });
+  copy("to_device_pinned", [&] { CUDA(MemcpyHtoDAsync(device, pinned, bytes, stream)); });
+  copy("to_host_pinned", [&] { CUDA(MemcpyDtoHAsync(pinned, device, bytes, stream)); });
+  copy("within_device", [&] { CUDA(MemcpyDtoDAsync(other, device, bytes, stream)); });
+  copy("to_device_pageable", [&] { CUDA(MemcpyHtoD(device, pageable.data(), bytes)); });
+  copy("to_host_pageable", [&] { CUDA(MemcpyDtoH(pageable.data(), device, bytes)); });
   return 0;
 }

@@ -11,67 +11,68 @@
 namespace gpucheck {
 namespace {
 
-[[noreturn]] void End(const char* call, const char* name, int code) {
-  std::printf("ERROR call=%s name=%s code=%d\n", call, name, code);
+using vgpud::cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
+using vgpud::cuda_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
+using vgpud::cuda_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+using vgpud::cuda_enum::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+
+[[noreturn]] void End(const char* call, const char* name, unsigned code) {
+  std::printf("ERROR call=%s name=%s code=%u\n", call, name, code);
   std::fflush(stdout);
   std::_Exit(3);
 }
 
-Api Load() {
+driver::Calls Load() {
   const char* const told = std::getenv("GPU_CHECK_LIBRARY");
   void* const library = dlopen(told != nullptr ? told : "libcuda.so.1", RTLD_NOW);
   if (library == nullptr) {
     std::fprintf(stderr, "%s\n", dlerror());
     End("dlopen", "no_driver", 0);
   }
-  Api api;
-  const auto find = [library](const char* symbol, auto& call) {
-    void* const found = dlsym(library, symbol);
-    if (found == nullptr) End(symbol, "not_in_this_driver", 0);
-    std::memcpy(&call, &found, sizeof call);
-  };
-#define GPU_CHECK_FIND(name, symbol, parameters) find(symbol, api.name);
-  GPU_CHECK_CALLS(GPU_CHECK_FIND)
-#undef GPU_CHECK_FIND
-  return api;
+  driver::Calls calls;
+  const auto find = [library](const driver::CallRow& row) { return dlsym(library, row.symbol); };
+  if (const auto* const missing = FindCalls(driver::kGpuCheck, calls, find))
+    End(missing->symbol, "not_in_this_driver", 0);
+  return calls;
 }
 
 }  // namespace
 
-const Api& Cuda() {
-  static const Api api = Load();
-  return api;
+const driver::Calls& Cuda() {
+  static const driver::Calls calls = Load();
+  return calls;
 }
 
-void Check(Result result, const char* call) {
-  if (result == 0) return;
+void Check(driver::Status result, const char* call) {
+  if (result == driver::kOk) return;
   char name[64];
   std::snprintf(name, sizeof name, "%.*s", static_cast<int>(std::strcspn(call, "(")), call);
   const char* error = nullptr;
-  if (Cuda().GetErrorName(result, &error) != 0 || error == nullptr) error = "unknown";
+  if (Cuda().GetErrorName(result, &error) != driver::kOk || error == nullptr) error = "unknown";
   End(name, error, result);
 }
 
 Gpu OpenGpu() {
   Gpu gpu;
-  Handle context = nullptr;
+  driver::Context context = nullptr;
   int major = 0, minor = 0;
   CUDA(Init(0));
   CUDA(DeviceGet(&gpu.device, 0));
   CUDA(DeviceGetName(gpu.name, sizeof gpu.name, gpu.device));
-  CUDA(DeviceGetAttribute(&major, kMajor, gpu.device));
-  CUDA(DeviceGetAttribute(&minor, kMinor, gpu.device));
-  CUDA(DeviceGetAttribute(&gpu.multiprocessors, kMultiprocessors, gpu.device));
-  CUDA(DeviceGetAttribute(&gpu.most_shared, kMostSharedOptin, gpu.device));
+  CUDA(DeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu.device));
+  CUDA(DeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu.device));
+  CUDA(DeviceGetAttribute(&gpu.multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu.device));
+  CUDA(DeviceGetAttribute(&gpu.most_shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, gpu.device));
   CUDA(DeviceTotalMem(&gpu.memory, gpu.device));
-  CUDA(PrimaryRetain(&context, gpu.device));
-  CUDA(SetCurrent(context));
+  CUDA(DevicePrimaryCtxRetain(&context, gpu.device));
+  CUDA(CtxSetCurrent(context));
   gpu.capability = 10 * major + minor;
   return gpu;
 }
 
-Handle LoadKernel(const char* ptx, const char* name) {
-  Handle module = nullptr, function = nullptr;
+driver::Function LoadKernel(const char* ptx, const char* name) {
+  driver::Module module = nullptr;
+  driver::Function function = nullptr;
   CUDA(ModuleLoadData(&module, ptx));
   CUDA(ModuleGetFunction(&function, module, name));
   return function;

@@ -34,7 +34,7 @@ struct Options {
 
 class Load {
  public:
-  Load(const Gpu& gpu, const Options& options) : gpu_(gpu), options_(options) {
+  Load(const Gpu& gpu, const Options& options) : options_(options) {
     // With more than the soft GPU's few, two blocks for each multiprocessor.
     blocks_ = 2 * static_cast<unsigned>(gpu.multiprocessors);
     if (options.kind == "huge") blocks_ *= kHuge;
@@ -43,20 +43,22 @@ class Load {
     if (options.kind == "fat") {
       kernel_ = LoadKernel(FatKernel(kFatRegisters).c_str(), "fat");
       shared_ = static_cast<unsigned>(gpu.most_shared > (48 << 10) ? gpu.most_shared * 3 / 4 : 32 << 10);
-      if (shared_ > (48u << 10)) CUDA(FuncSetAttribute(kernel_, kFunctionMaxDynamicShared, static_cast<int>(shared_)));
+      if (shared_ > (48u << 10))
+        CUDA(FuncSetAttribute(kernel_, driver::FunctionAttribute::kMaxDynamicShared, static_cast<int>(shared_)));
     } else if (options.kind == "clusters") {
       kernel_ = LoadKernel(kClustered, "clustered");
     } else {
       kernel_ = LoadKernel(kWork, options.kind == "endless" ? "endless" : "work");
     }
-    CUDA(StreamCreate(&stream_, kStreamNonBlocking));
-    for (Handle& event : events_) CUDA(EventCreate(&event, kEventBlockingSync | kEventNoTiming));
+    CUDA(StreamCreate(&stream_, driver::kStreamNonBlocking));
+    for (driver::Event& event : events_)
+      CUDA(EventCreate(&event, driver::kEventBlockingSync | driver::kEventDisableTiming));
     std::vector<uint32_t> seeds(size_t{blocks_} * kThreads);
     for (size_t n = 0; n < seeds.size(); ++n) seeds[n] = static_cast<uint32_t>(n * 2654435761u + 1);
     CUDA(MemAlloc(&states_, seeds.size() * 4));
     CUDA(MemAlloc(&word_, 64));
-    CUDA(CopyIn(states_, seeds.data(), seeds.size() * 4));
-    CUDA(Fill(word_, 0, 64));
+    CUDA(MemcpyHtoD(states_, seeds.data(), seeds.size() * 4));
+    CUDA(MemsetD8(word_, 0, 64));
     if (options.kind == "graphs") MakeGraph();
   }
 
@@ -80,7 +82,7 @@ class Load {
 
   uint64_t Digest() {
     std::vector<uint32_t> states(size_t{blocks_} * kThreads);
-    CUDA(CopyOut(states.data(), states_, states.size() * 4));
+    CUDA(MemcpyDtoH(states.data(), states_, states.size() * 4));
     uint64_t digest = 14695981039346656037ull;
     for (const uint32_t state : states) digest = (digest ^ state) * 1099511628211ull;
     return digest;
@@ -91,27 +93,28 @@ class Load {
     unsigned rounds = options_.kind == "storm" ? 1 : options_.rounds;
     void* params[] = {&states_, &word_, &rounds};
     if (options_.kind == "clusters") {
-      LaunchAttribute attribute{kAttributeCluster, 0, {{kCluster, 1, 1}}};
-      const LaunchConfig config{{blocks_, 1, 1}, {kThreads, 1, 1}, 0, stream_, &attribute, 1};
+      driver::LaunchAttribute attribute{.id = driver::LaunchAttribute::Id::kCluster, .cluster = {kCluster, 1, 1}};
+      const driver::LaunchConfig config{{blocks_, 1, 1}, {kThreads, 1, 1}, 0, stream_, &attribute, 1};
       CUDA(LaunchKernelEx(&config, kernel_, params, nullptr));
       return;
     }
     CUDA(LaunchKernel(kernel_, blocks_, 1, 1, kThreads, 1, 1, shared_, stream_, params, nullptr));
   }
   void MakeGraph() {
-    Handle graph = nullptr;
-    CUDA(BeginCapture(stream_, 0));
+    driver::Graph graph = nullptr;
+    CUDA(StreamBeginCapture(stream_, 0));
     for (unsigned n = 0; n < kGraphKernels; ++n) Launch();
-    CUDA(EndCapture(stream_, &graph));
-    CUDA(GraphInstantiate(&graph_, graph, 0));
+    CUDA(StreamEndCapture(stream_, &graph));
+    CUDA(GraphInstantiateWithFlags(&graph_, graph, 0));
   }
 
-  const Gpu& gpu_;
   const Options& options_;
   unsigned blocks_ = 0, shared_ = 0;
-  Handle kernel_ = nullptr, stream_ = nullptr, graph_ = nullptr;
-  Handle events_[kInFlight] = {};
-  Address states_ = 0, word_ = 0;
+  driver::Function kernel_ = nullptr;
+  driver::Stream stream_ = nullptr;
+  driver::GraphExec graph_ = nullptr;
+  driver::Event events_[kInFlight] = {};
+  driver::DevicePtr states_ = 0, word_ = 0;
   unsigned long submitted_ = 0, ended_ = 0;
 };
 

@@ -43,11 +43,11 @@ class Work {
     blocks_ = static_cast<unsigned>(gpu_.multiprocessors) * kBlocksEach;
     kernel_ = LoadKernel(kWork, "beats");
     empty_ = LoadKernel(kWork, "empty");
-    CUDA(StreamCreate(&stream_, kStreamNonBlocking));
+    CUDA(StreamCreate(&stream_, driver::kStreamNonBlocking));
     // The page is the driver's own, and what the prober sees is a copy that this process keeps up to date: not every
     // driver can give a kernel memory that another process has mapped, too.
     void* page = nullptr;
-    CUDA(MemHostAlloc(&page, 4096, kMapped));
+    CUDA(MemHostAlloc(&page, 4096, driver::kHostAllocMapped));
     CUDA(MemHostGetDevicePointer(&mapped_, page, 0));
     page_ = static_cast<uint64_t*>(page);
     CUDA(MemAlloc(&states_, size_t{blocks_} * kThreads * 4));
@@ -68,7 +68,7 @@ class Work {
   void Start(uint32_t rounds) {
     std::vector<uint32_t> seeds(size_t{blocks_} * kThreads);
     for (size_t n = 0; n < seeds.size(); ++n) seeds[n] = static_cast<uint32_t>(n * 2654435761u + 1);
-    CUDA(CopyIn(states_, seeds.data(), seeds.size() * 4));
+    CUDA(MemcpyHtoD(states_, seeds.data(), seeds.size() * 4));
     page_[0] = 0;
     page_[1] = 0;
     void* params[] = {&states_, &mapped_, &rounds};
@@ -77,29 +77,29 @@ class Work {
   void Beat() {
     Start(board_.rounds);
     for (;;) {
-      const Result now = Cuda().StreamQuery(stream_);
+      const driver::Status now = Cuda().StreamQuery(stream_);
       __atomic_store_n(&board_.page[1], __atomic_load_n(&page_[1], __ATOMIC_RELAXED), __ATOMIC_RELAXED);
       ++board_.looks;
-      if (now != kNotReady) {
+      if (now != driver::kNotReady) {
         Check(now, "StreamQuery(");
         break;
       }
       if (board_.task != Task::kRun) __atomic_store_n(&page_[0], 1, __ATOMIC_RELAXED);
     }
     std::vector<uint32_t> states(size_t{blocks_} * kThreads);
-    CUDA(CopyOut(states.data(), states_, states.size() * 4));
+    CUDA(MemcpyDtoH(states.data(), states_, states.size() * 4));
     uint64_t digest = 14695981039346656037ull;
     for (const uint32_t state : states) digest = (digest ^ state) * 1099511628211ull;
     board_.result = digest;
   }
   void Copy() {
     const size_t bytes = std::min(kCopyBytes, gpu_.memory / 8);
-    Address device = 0;
+    driver::DevicePtr device = 0;
     void* host = nullptr;
     CUDA(MemAlloc(&device, bytes));
     CUDA(MemHostAlloc(&host, bytes, 0));
     const double begun = Seconds();
-    for (size_t n = 0; n < kCopies; ++n) CUDA(CopyInAsync(device, host, bytes, stream_));
+    for (size_t n = 0; n < kCopies; ++n) CUDA(MemcpyHtoDAsync(device, host, bytes, stream_));
     CUDA(StreamSynchronize(stream_));
     board_.result = static_cast<uint64_t>(static_cast<double>(kCopies * bytes) / (Seconds() - begun));
     CUDA(MemFree(device));
@@ -118,9 +118,10 @@ class Work {
   WorkerBoard& board_;
   const Gpu gpu_;
   unsigned blocks_ = 0;
-  Handle kernel_ = nullptr, empty_ = nullptr, stream_ = nullptr;
+  driver::Function kernel_ = nullptr, empty_ = nullptr;
+  driver::Stream stream_ = nullptr;
   uint64_t* page_ = nullptr;
-  Address mapped_ = 0, states_ = 0;
+  driver::DevicePtr mapped_ = 0, states_ = 0;
 };
 
 [[noreturn]] void Serve(WorkerBoard& board) {

@@ -31,22 +31,22 @@ int ExitCodeOf(int http_status) {
   return kExitFailed;
 }
 
-Result<HttpReply> Request(const CtlArgs& args, const std::string& socket, const char* method, const std::string& path,
-                          const std::string& body, const BodySink& sink) {
-  const TimePoint end = Now() + args.timeout;
+Result<HttpReply> Request(const Contact& contact, const std::string& socket, const char* method,
+                          const std::string& path, const std::string& body, const BodySink& sink) {
+  const TimePoint end = Now() + contact.timeout;
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Now());
     const auto patience = std::max(left, std::chrono::milliseconds{1});
     auto reply = sink ? HttpDownload(socket, path, sink, patience) : HttpRequest(socket, method, path, body, patience);
-    if (reply || reply.error().code != std::errc::connection_refused || !args.wait_for_daemon ||
+    if (reply || reply.error().code != std::errc::connection_refused || !contact.wait_for_daemon ||
         left < kLookForDaemonEvery)
       return reply;
     std::this_thread::sleep_for(kLookForDaemonEvery);
   }
 }
 
-std::string SocketOf(const CtlArgs& args) {
-  return control::ControlSocketPath(args.runtime_dir.empty() ? control::RuntimeDirOfClient() : args.runtime_dir);
+std::string SocketOf(const Contact& contact) {
+  return control::ControlSocketPath(contact.runtime_dir.empty() ? control::RuntimeDirOfClient() : contact.runtime_dir);
 }
 
 // Who lets this user in, and how.
@@ -61,21 +61,21 @@ std::string NextStepToAccess(const std::string& socket) {
 }
 
 // The body of a 2xx answer; else what is wrong is said.
-tl::expected<std::string, int> BodyOf(const CtlArgs& args, Result<HttpReply> reply) {
+tl::expected<std::string, int> BodyOf(const Contact& contact, Result<HttpReply> reply) {
   if (!reply) {
     const Error& error = reply.error();
     if (error.code == std::errc::timed_out)
       return tl::unexpected(Complain(kExitTimedOut, error.context + "; it may still do it (longer: --timeout)"));
     if (error.code == std::errc::permission_denied)
       return tl::unexpected(Complain(kExitRefused, fmt::format("you may not use this vgpud: {}; {}", error.context,
-                                                               NextStepToAccess(SocketOf(args)))));
+                                                               NextStepToAccess(SocketOf(contact)))));
     if (error.code == std::errc::connection_refused)
       return tl::unexpected(
           Complain(kExitUnreachable,
                    fmt::format("no vgpud reachable{}: {} (start it, or name its directory with --runtime-dir or ${}{})",
-                               args.wait_for_daemon ? fmt::format(" within {} ms", args.timeout.count()) : "",
+                               contact.wait_for_daemon ? fmt::format(" within {} ms", contact.timeout.count()) : "",
                                error.context, control::kRuntimeDirVariable,
-                               args.wait_for_daemon ? "" : "; --timeout SECONDS waits until it is up")));
+                               contact.wait_for_daemon ? "" : "; --timeout SECONDS waits until it is up")));
     return tl::unexpected(Complain(kExitFailed, error.context));
   }
   if (reply->ok()) return std::move(reply->body);
@@ -85,9 +85,9 @@ tl::expected<std::string, int> BodyOf(const CtlArgs& args, Result<HttpReply> rep
 }
 
 // The body of a 2xx answer, unless `sink` had it.
-tl::expected<std::string, int> AskRaw(const CtlArgs& args, const char* method, const std::string& path,
+tl::expected<std::string, int> AskRaw(const Contact& contact, const char* method, const std::string& path,
                                       const std::string& body, const BodySink& sink = nullptr) {
-  return BodyOf(args, Request(args, SocketOf(args), method, path, body, sink));
+  return BodyOf(contact, Request(contact, SocketOf(contact), method, path, body, sink));
 }
 
 tl::expected<Answer, int> Read(tl::expected<std::string, int> raw) {
@@ -107,25 +107,26 @@ int Complain(int code, const std::string& text) {
   return code;
 }
 
-tl::expected<Answer, int> Ask(const CtlArgs& args, const char* method, const std::string& path, const CtlJson& body) {
-  return Read(AskRaw(args, method, path, TextOf(body)));
+tl::expected<Answer, int> Ask(const Contact& contact, const char* method, const std::string& path,
+                              const CtlJson& body) {
+  return Read(AskRaw(contact, method, path, TextOf(body)));
 }
 
-tl::expected<std::optional<Answer>, int> AskIfServed(const CtlArgs& args, const char* method, const std::string& path,
-                                                     const CtlJson& body) {
-  auto reply = Request(args, SocketOf(args), method, path, TextOf(body), nullptr);
+tl::expected<std::optional<Answer>, int> AskIfServed(const Contact& contact, const char* method,
+                                                     const std::string& path, const CtlJson& body) {
+  auto reply = Request(contact, SocketOf(contact), method, path, TextOf(body), nullptr);
   if (!reply && reply.error().code == std::errc::connection_refused) return std::nullopt;
-  auto answer = Read(BodyOf(args, std::move(reply)));
+  auto answer = Read(BodyOf(contact, std::move(reply)));
   if (!answer) return tl::unexpected(answer.error());
   return std::move(*answer);
 }
 
-tl::expected<std::string, int> AskForText(const CtlArgs& args, const std::string& path) {
-  return AskRaw(args, "GET", path, {});
+tl::expected<std::string, int> AskForText(const Contact& contact, const std::string& path) {
+  return AskRaw(contact, "GET", path, {});
 }
 
-tl::expected<void, int> AskForStream(const CtlArgs& args, const std::string& path, const BodySink& sink) {
-  const auto answer = AskRaw(args, "GET", path, {}, sink);
+tl::expected<void, int> AskForStream(const Contact& contact, const std::string& path, const BodySink& sink) {
+  const auto answer = AskRaw(contact, "GET", path, {}, sink);
   if (!answer) return tl::unexpected(answer.error());
   return {};
 }

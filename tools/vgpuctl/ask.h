@@ -11,10 +11,9 @@
 
 #include "tools/vgpuctl/chunked.h"
 #include "tools/vgpuctl/commands.h"
+#include "tools/vgpuctl/knobs.h"
 
 namespace vgpud::tools {
-
-using CtlJson = nlohmann::ordered_json;
 
 struct Answer {
   std::string raw;
@@ -22,17 +21,17 @@ struct Answer {
 };
 // Says `text` on stderr; returns `code`.
 int Complain(int code, const std::string& text);
-// A 2xx answer, or the exit code after saying what went wrong. With args.wait_for_daemon it also waits until somebody
-// serves the socket. `body` null: none.
-tl::expected<Answer, int> Ask(const CtlArgs& args, const char* method, const std::string& path,
+// A 2xx answer, or the exit code after saying what went wrong. With contact.wait_for_daemon it also waits until
+// somebody serves the socket. `body` null: none.
+tl::expected<Answer, int> Ask(const Contact& contact, const char* method, const std::string& path,
                               const CtlJson& body = {});
 // The same; nothing, and nothing said, when nobody serves the socket.
-tl::expected<std::optional<Answer>, int> AskIfServed(const CtlArgs& args, const char* method, const std::string& path,
-                                                     const CtlJson& body = {});
+tl::expected<std::optional<Answer>, int> AskIfServed(const Contact& contact, const char* method,
+                                                     const std::string& path, const CtlJson& body = {});
 // The same for answers that are not JSON; errors of the daemon always are.
-tl::expected<std::string, int> AskForText(const CtlArgs& args, const std::string& path);
+tl::expected<std::string, int> AskForText(const Contact& contact, const std::string& path);
 // An answer of any length: a 2xx one goes to `sink` as it comes.
-tl::expected<void, int> AskForStream(const CtlArgs& args, const std::string& path, const BodySink& sink);
+tl::expected<void, int> AskForStream(const Contact& contact, const std::string& path, const BodySink& sink);
 // With --if-revision, if that is given.
 std::string WithRevision(const CtlArgs& args, std::string path);
 // To stdout; an exit code.

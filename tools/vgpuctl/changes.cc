@@ -5,7 +5,6 @@
 #include "base/units.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/create_body.h"
-#include "tools/vgpuctl/knob_json.h"
 #include "tools/vgpuctl/knobs.h"
 #include "tools/vgpuctl/owner.h"
 #include "tools/vgpuctl/print.h"
@@ -14,22 +13,23 @@ namespace vgpud::tools {
 namespace {
 
 // The knobs of the command line, checked for their form; their range is the daemon's business.
-tl::expected<CtlJson, int> Knobs(const CtlArgs& args) {
+tl::expected<CtlJson, int> Knobs(const std::map<std::string, std::string>& knobs,
+                                 const std::vector<std::string>& group_weights = {}) {
   CtlJson body = CtlJson::object();
   for (const auto& knob : control::Knobs()) {
-    const auto typed = args.knobs.find(knob.field);
-    if (typed != args.knobs.end()) {
+    const auto typed = knobs.find(knob.field);
+    if (typed != knobs.end()) {
       const auto value = ParseKnob(knob, typed->second);
       if (!value)
         return tl::unexpected(Complain(kExitUsage, fmt::format("--{} {}", knob.option, value.error().context)));
-      body[knob.field] = KnobJson(*value);
+      body[knob.field] = *value;
     }
     if (!knob.per_group) continue;
-    for (const std::string& text : args.group_weights) {
+    for (const std::string& text : group_weights) {
       const auto value = ParseGroupKnob(knob, text);
       if (!value)
         return tl::unexpected(Complain(kExitUsage, fmt::format("--{} {}", knob.option, value.error().context)));
-      body[knob.field][value->group] = KnobJson(value->value);
+      body[knob.field][value->group] = value->value;
     }
   }
   return body;
@@ -50,32 +50,32 @@ int Change(const CtlArgs& args, const char* method, const std::string& path, con
 
 }  // namespace
 
-tl::expected<CtlJson, int> CreateBody(const CtlArgs& args) {
-  auto body = Knobs(args);
+tl::expected<CtlJson, int> CreateBody(const NewVf& vf) {
+  auto body = Knobs(vf.knobs);
   if (!body) return body;
-  (*body)["name"] = args.name;
+  (*body)["name"] = vf.name;
   const struct {
     const char* option;
     const char* field;
     const std::optional<std::string>& value;
-  } memories[] = {{"--vram ", "vram_bytes", args.vram}, {"--host-memory ", "host_memory_bytes", args.host_memory}};
+  } memories[] = {{"--vram ", "vram_bytes", vf.vram}, {"--host-memory ", "host_memory_bytes", vf.host_memory}};
   for (const auto& memory : memories) {
     if (!memory.value) continue;
     const auto bytes = ParseBytes(*memory.value);
     if (!bytes) return tl::unexpected(Complain(kExitUsage, memory.option + bytes.error().context));
     (*body)[memory.field] = *bytes;
   }
-  if (!args.profile.empty()) (*body)["profile"] = args.profile;
-  if (!args.tenant.empty()) (*body)["tenant"] = args.tenant;
-  if (args.transient) (*body)["transient"] = true;
-  if (args.owner) {
-    const auto owner = OwnerFields(*args.owner);
+  if (!vf.profile.empty()) (*body)["profile"] = vf.profile;
+  if (!vf.tenant.empty()) (*body)["tenant"] = vf.tenant;
+  if (vf.transient) (*body)["transient"] = true;
+  if (vf.owner) {
+    const auto owner = OwnerFields(*vf.owner);
     if (!owner) return tl::unexpected(Complain(kExitUsage, "--owner " + owner.error().context));
     body->update(*owner);
   }
-  if (!args.gpu.empty()) (*body)["gpu"] = args.gpu;
-  if (!args.placement.empty()) (*body)["placement"] = args.placement;
-  if (args.numa_node) (*body)["numa_node"] = *args.numa_node;
+  if (!vf.gpu.empty()) (*body)["gpu"] = vf.gpu;
+  if (!vf.placement.empty()) (*body)["placement"] = vf.placement;
+  if (vf.numa_node) (*body)["numa_node"] = *vf.numa_node;
   return body;
 }
 
@@ -89,7 +89,7 @@ int CmdCreate(const CtlArgs& args) {
 }
 
 int CmdSet(const CtlArgs& args) {
-  const auto body = Knobs(args);
+  const auto body = Knobs(args.knobs);
   if (!body) return body.error();
   if (body->empty()) return Complain(kExitUsage, "nothing to set: give a knob, like --weight or --slice");
   return Change(args, "PATCH", "/v1/vfs/" + args.name, *body, args.name);
@@ -135,7 +135,7 @@ int CmdGpu(const CtlArgs& args) {
 namespace {
 
 tl::expected<CtlJson, int> GpuBody(const CtlArgs& args) {
-  auto body = Knobs(args);
+  auto body = Knobs(args.knobs, args.group_weights);
   if (!body) return body;
   if (!args.policy.empty()) (*body)["policy"] = args.policy;
   if (!args.idle.empty()) (*body)["idle"] = args.idle;
@@ -166,7 +166,7 @@ int CmdApply(const CtlArgs& args) {
     if (!input) return Complain(kExitUsage, input.error().context);
     CtlJson& vf = body["vfs"][input->name];
     if (!vf.is_null()) return Complain(kExitUsage, fmt::format("{} is given twice", input->name));
-    for (const auto& [knob, value] : input->knobs) vf[knob->field] = KnobJson(value);
+    for (const auto& [knob, value] : input->knobs) vf[knob->field] = value;
   }
   if (body.empty()) return Complain(kExitUsage, "nothing to change: give options of the GPU, or NAME:OPTION=VALUE");
   return Change(args, "PATCH", "/v1/settings", body, "gpu");

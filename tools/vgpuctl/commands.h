@@ -3,12 +3,13 @@
 // stderr.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "tools/vgpuctl/contact.h"
+#include "tools/vgpuctl/new_vf.h"
 
 namespace vgpud::tools {
 
@@ -24,28 +25,17 @@ enum ExitCode : int {
   kExitDiffers = 7,  // config diff, assert: not as it should be; apply --file: something was changed
 };
 
-struct CtlArgs {
-  std::string runtime_dir;  // empty = default
-  std::chrono::milliseconds timeout{10'000};
-  bool wait_for_daemon = false;  // a daemon that does not serve yet is waited for, within timeout
+// What was typed, of all subcommands together: name, knobs and gpu may be those of something else than a new VF. What
+// does not care who typed takes a Contact or a NewVf.
+struct CtlArgs : Contact, NewVf {
   bool json = false;
-  std::string name;
-  std::map<std::string, std::string> knobs;  // what was typed, by field of the API
-  std::vector<std::string> group_weights;    // "3=200"
-  std::vector<std::string> vfs;              // "guest-a:weight=300,limit=50%"
+  std::vector<std::string> group_weights;  // "3=200"
+  std::vector<std::string> vfs;            // "guest-a:weight=300,limit=50%"
   std::string policy;
   std::string idle;
   bool dry_run = false;
-  bool transient = false;
-  std::string profile;
-  std::string gpu;  // which one; of create, apply, stats, trace, profiles
-  std::string placement;
-  std::string tenant;                 // of create
-  std::optional<unsigned> numa_node;  // of the virtual machine
   bool queue = false;
   std::optional<uint64_t> if_revision;
-  std::optional<std::string> vram;
-  std::optional<std::string> host_memory;
   std::string last = "5s";  // of trace
   std::string file;         // of trace: "-" = stdout; of apply and assert: "-" = stdin
   bool prune = false;
@@ -68,7 +58,6 @@ struct CtlArgs {
   std::string day;                   // of report
   std::string from;
   std::string to;
-  std::optional<std::string> owner;  // of create: "alice:ml"
 };
 
 int CmdCreate(const CtlArgs& args);

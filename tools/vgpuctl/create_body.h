@@ -3,10 +3,11 @@
 #pragma once
 
 #include "tools/vgpuctl/ask.h"
+#include "tools/vgpuctl/new_vf.h"
 
 namespace vgpud::tools {
 
-// From args.name and what was typed of knobs, memory and profile; an exit code after saying what is wrong.
-tl::expected<CtlJson, int> CreateBody(const CtlArgs& args);
+// An exit code after saying what is wrong.
+tl::expected<CtlJson, int> CreateBody(const NewVf& vf);
 
 }  // namespace vgpud::tools

@@ -17,33 +17,33 @@ auto Bad(std::string_view text, std::string_view what, std::string_view example)
   return Fail(std::errc::invalid_argument, fmt::format("\"{}\" is not {} (write it like {})", text, what, example));
 }
 
-Result<KnobInput> ParseWhole(std::string_view text, bool percent) {
+Result<CtlJson> ParseWhole(std::string_view text, bool percent) {
   const std::string_view digits = percent && text.ends_with('%') ? text.substr(0, text.size() - 1) : text;
   const auto number = ParseInteger<int64_t>(digits);
   if (!number) return Bad(text, "a number", percent ? "5%" : "300");
-  return *number;
+  return CtlJson(*number);
 }
 
-Result<KnobInput> ParsePart(std::string_view text) {
+Result<CtlJson> ParsePart(std::string_view text) {
   const auto part = ParseFraction(text);
   if (!part) return Bad(text, "a part of the GPU", "25% or 0.25");
-  return *part;
+  return CtlJson(*part);
 }
 
 }  // namespace
 
-Result<KnobInput> ParseKnob(const control::KnobInfo& knob, std::string_view text) {
+Result<CtlJson> ParseKnob(const control::KnobInfo& knob, std::string_view text) {
   if (std::find(std::begin(kDefaultWords), std::end(kDefaultWords), text) != std::end(kDefaultWords))
-    return std::monostate{};
+    return CtlJson(nullptr);
   if (knob.unit == control::Unit::kPart) return ParsePart(text);
-  if (knob.unit == control::Unit::kMicroseconds) return static_cast<int64_t>(TRY(ParseMicroseconds(text)));
+  if (knob.unit == control::Unit::kMicroseconds) return CtlJson(static_cast<int64_t>(TRY(ParseMicroseconds(text))));
   return ParseWhole(text, knob.unit == control::Unit::kPercent);
 }
 
 Result<GroupInput> ParseGroupKnob(const control::KnobInfo& knob, std::string_view text) {
   const size_t equals = text.find('=');
   if (equals == 0 || equals == std::string_view::npos) return Bad(text, "GROUP=WEIGHT", "3=200");
-  const KnobInput value = TRY(ParseKnob(knob, text.substr(equals + 1)));
+  const CtlJson value = TRY(ParseKnob(knob, text.substr(equals + 1)));
   return GroupInput{std::string(text.substr(0, equals)), value};
 }
 

@@ -2,11 +2,10 @@
 // Knobs as people type and read them. Which there are: vgpud/model/knobs.h. Their range is the daemon's business.
 #pragma once
 
-#include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/result.h"
@@ -14,20 +13,22 @@
 
 namespace vgpud::tools {
 
-using KnobInput = std::variant<std::monostate, int64_t, double>;  // monostate: its default
-// "300", "2ms", "25%" or "0.25", by the unit of the knob; "auto", "none", "off" and "default" for its default.
-[[nodiscard]] Result<KnobInput> ParseKnob(const control::KnobInfo& knob, std::string_view text);
+using CtlJson = nlohmann::ordered_json;
+
+// "300", "2ms", "25%" or "0.25", by the unit of the knob; "auto", "none", "off" and "default" for its default. As vgpud
+// takes it: null for the default.
+[[nodiscard]] Result<CtlJson> ParseKnob(const control::KnobInfo& knob, std::string_view text);
 // "3=200": of group 3.
 struct GroupInput {
   std::string group;
-  KnobInput value;
+  CtlJson value;
 };
 [[nodiscard]] Result<GroupInput> ParseGroupKnob(const control::KnobInfo& knob, std::string_view text);
 
 // "guest-a:weight=300,limit=50%" in pieces.
 struct VfInput {
   std::string name;
-  std::vector<std::pair<const control::KnobInfo*, KnobInput>> knobs;
+  std::vector<std::pair<const control::KnobInfo*, CtlJson>> knobs;
 };
 [[nodiscard]] Result<VfInput> ParseVfInput(std::string_view text);
 

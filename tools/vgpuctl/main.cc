@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
+#include <concepts>
 #include <string>
 
 #include "tools/vgpuctl/commands.h"
@@ -13,123 +15,6 @@ namespace {
 
 // By control::Unit. "auto", "none" and "off" stand for the default as well.
 constexpr const char* kUnitNames[] = {"NUMBER", "TIME", "25%|0.25", "PERCENT"};
-
-enum Takes : unsigned {
-  kNothing = 0,
-  kName = 1,
-  kOptionalName = 2,
-  kVfKnobs = 4,
-  kVram = 8,
-  kGpuKnobs = 16,
-  kDryRun = 32,
-  kDays = 64,
-  kTraceFile = 128,
-  kManyVfs = 256,
-  kConfigVerb = 512,
-  kStateFile = 1024,
-  kDomain = 2048,
-  kDomainFile = 4096,
-  kWhere = 8192,
-  kOneVf = 16384,
-  kLint = 32768,
-  kHook = 65536,
-  kFollow = 131072,
-  kCdi = 262144,
-  kSlurm = 524288,
-  kGpuName = 1048576,
-  kPlace = 2097152,
-  kOfGpu = 4194304,
-  kRevision = 8388608,
-};
-
-constexpr struct {
-  const char* name;
-  const char* help;
-  const char* example;
-  unsigned takes;
-  int (*run)(const CtlArgs&);
-} kSubcommands[] = {
-    {"create", "Make a VF and print where a VM or a program finds it.",
-     "vgpuctl create guest-a --vram 1GiB --weight 100", kName | kVfKnobs | kVram | kDryRun | kPlace | kOfGpu,
-     &CmdCreate},
-    {"destroy", "End a VF. Its VM sees the device go, its programs end with an error.", "vgpuctl destroy guest-a",
-     kName | kRevision, &CmdDestroy},
-    {"list", "Show all VFs.", "vgpuctl list -o json", kNothing, &CmdList},
-    {"show", "Show one VF with its sockets.", "vgpuctl show guest-a", kName, &CmdShow},
-    {"set", "Change a VF's share while it runs; takes effect between two turns.",
-     "vgpuctl set guest-a --weight 300 --dry-run", kName | kVfKnobs | kDryRun | kRevision, &CmdSet},
-    {"pause", "Take the GPU from a VF until it is resumed. Its programs wait, what it owes stays.",
-     "vgpuctl pause guest-a", kName | kDryRun | kRevision, &CmdPause},
-    {"resume", "Let a paused VF run again.", "vgpuctl resume guest-a", kName | kDryRun | kRevision, &CmdResume},
-    {"profiles", "Show the sizes that a VF can be made with.", "vgpuctl profiles", kOfGpu, &CmdProfiles},
-    {"tenants", "Show how much the VFs of each tenant have and may have.", "vgpuctl tenants", kNothing, &CmdTenants},
-    {"calendar", "Show the periods of the calendar, which of them hold now, and what they change.", "vgpuctl calendar",
-     kNothing, &CmdCalendar},
-    {"gpus", "Show all GPUs, and how much of each is promised to VFs.", "vgpuctl gpus", kNothing, &CmdGpus},
-    {"topo", "Show NUMA nodes, where the GPUs are that are served, and the GPUs on the PCI bus.", "vgpuctl topo",
-     kNothing, &CmdTopo},
-    {"gpu", "Show a GPU, its policy and its settings.", "vgpuctl gpu -o json", kGpuName, &CmdGpu},
-    {"set-gpu", "Change the policy and the settings that all VFs share, while they run.",
-     "vgpuctl set-gpu --policy reserve --base-slice 1ms --dry-run", kGpuKnobs | kDryRun | kGpuName | kRevision,
-     &CmdSetGpu},
-    {"export", "Print the settings of the GPUs and all VFs but transient ones, as apply --file and assert take them.",
-     "vgpuctl export > vgpu-state.toml", kNothing, &CmdExport},
-    {"assert",
-     "Is everything as a file says? Prints what is not. Exit code 0: it is, 7: it is not. What the file does not "
-     "mention may be as it likes.",
-     "vgpuctl assert --file vgpu-state.toml", kStateFile, &CmdAssert},
-    {"apply",
-     "Change several VFs, and the GPU with them, between the same two turns; all of it or nothing. With --file: make "
-     "everything as the file says, and VFs that are not there yet; exit code 0: nothing had to change, 7: something "
-     "was changed.",
-     "vgpuctl apply --policy reserve guest-a:guarantee=25%,limit=75% guest-b:weight=300 --dry-run",
-     kGpuKnobs | kManyVfs | kDryRun | kStateFile | kOfGpu, &CmdApply},
-    {"config",
-     "What the daemon is told by its files and flags. check: are the files right? show: what holds, and where each "
-     "value is from; diff: what the files say now, where it is not what holds; reload: read them again.",
-     "vgpuctl config diff", kConfigVerb, &CmdConfig},
-    {"reset", "Reset a VF and, if it was parked after repeated hangs, let it run again.", "vgpuctl reset guest-a",
-     kName, &CmdReset},
-    {"stats", "Show who had the GPU for how long, and what each was entitled to.", "vgpuctl stats guest-a -o json",
-     kOptionalName | kOfGpu, &CmdStats},
-    {"metrics", "Print all figures as Prometheus reads them.", "vgpuctl metrics", kNothing, &CmdMetrics},
-    {"report", "Show what each VF used per day (UTC), today or on the days given.",
-     "vgpuctl report --from 2026-11-01 --to 2026-11-30 -o json", kDays, &CmdReport},
-    {"trace", "Write the last turns on the GPU to a file that Perfetto opens.", "vgpuctl trace --last 5s -o trace.json",
-     kTraceFile | kOfGpu, &CmdTrace},
-    {"cdi",
-     "Describe all VFs as devices of containers (CDI): with --file /run/cdi/vgpud.json a container gets one with "
-     "podman run --device vgpud.dev/vf=NAME.",
-     "vgpuctl cdi --file /run/cdi/vgpud.json", kCdi, &CmdCdi},
-    {"attach",
-     "Put a VF into a domain of libvirt, with all that the domain needs for it; into a running one, too. Without "
-     "--live and "
-     "--config: into both, where there are both.",
-     "vgpuctl attach guest-a --profile 1/4 --weight 300", kDomain | kVfKnobs | kVram | kOneVf | kWhere, &CmdAttach},
-    {"detach", "Take a VF out of a domain, and what attach added for it.", "vgpuctl detach guest-a --vf vgpud0",
-     kDomain | kOneVf | kWhere, &CmdDetach},
-    {"define", "As virsh define, for a file that may have <hostdev mode='subsystem' type='vfio-user'>.",
-     "vgpuctl define guest-a.xml", kDomainFile, &CmdDefine},
-    {"dumpxml", "As virsh dumpxml, with VFs shown as <hostdev>.", "vgpuctl dumpxml guest-a", kDomain | kWhere,
-     &CmdDumpxml},
-    {"edit", "As virsh edit, with VFs shown as <hostdev>.", "vgpuctl edit guest-a", kDomain, &CmdEdit},
-    {"lint",
-     "What keeps the VFs of a domain, or of a file (a path, or a name that ends with .xml), from working? Exit code 0: "
-     "nothing, 7: each line has one defect and its fix.",
-     "vgpuctl lint guest-a --fix", kDomain | kLint, &CmdLint},
-    {"slurm", "Print gres.conf for Slurm: as many GPUs of type vgpud as VFs of a profile fit on this host.",
-     "vgpuctl slurm gres.conf --profile 1/4", kSlurm, &CmdSlurm},
-    {"hook", "What libvirt calls when domains start and end; --install puts it there.", "vgpuctl hook --install", kHook,
-     &CmdHook},
-    {"follow",
-     "Follow libvirt's domains for as long as it runs: vgpud knows whose VF is whose, and VFs of domains that ended "
-     "without their hook are freed. Does without root: the group vgpu will do.",
-     "vgpuctl follow --connect qemu:///system", kFollow, &CmdFollow},
-};
-
-std::chrono::milliseconds Timeout(bool for_ever, double seconds) {
-  return for_ever ? std::chrono::hours{24 * 7} : std::chrono::milliseconds{static_cast<int64_t>(seconds * 1000)};
-}
 
 void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
   for (const auto& knob : control::Knobs()) {
@@ -143,23 +28,23 @@ void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
   }
 }
 
+void AddVfName(CLI::App& command, CtlArgs& args) { command.add_option("name", args.name, "The VF's name")->required(); }
+
+void AddOptionalName(CLI::App& command, CtlArgs& args) {
+  command.add_option("name", args.name, "The VF's name (default: all)");
+}
+
 void AddConfigVerb(CLI::App& command, CtlArgs& args) {
   command.add_option("what", args.name, "check, show, diff or reload")
       ->required()
       ->check(CLI::IsMember({"check", "show", "diff", "reload"}));
 }
 
-void AddSlurm(CLI::App& command, CtlArgs& args) {
-  command.add_option("what", args.name, "gres.conf")->required()->check(CLI::IsMember({"gres.conf"}));
-  command.add_option("--profile", args.profile, "The size of a VF that Slurm counts as one (default: 1/1)")
-      ->type_name("NAME");
-  command.add_option("--files", args.files_dir, "Where the files are that stand for the VFs")->capture_default_str();
-}
+void AddVfKnobs(CLI::App& command, CtlArgs& args) { AddKnobs(command, true, args); }
 
-void AddStateFile(CLI::App& command, CtlArgs& args, bool needed) {
-  command.add_option("--file", args.file, "What everything should be like (see: vgpuctl export); - = standard input")
-      ->required(needed);
-  command.add_flag("--prune", args.prune, "VFs that are not in the file should not be there, but for transient ones");
+void AddManyVfs(CLI::App& command, CtlArgs& args) {
+  command.add_option("vfs", args.vfs, "What to change of a VF: the options of vgpuctl set, without --")
+      ->type_name("NAME:OPTION=VALUE,...");
 }
 
 void AddCdi(CLI::App& command, CtlArgs& args) {
@@ -169,6 +54,47 @@ void AddCdi(CLI::App& command, CtlArgs& args) {
       "--update-ldcache", args.update_ldcache,
       "Only for container engines, which call it as the file says: makes a new container's dynamic linker know "
       "the libraries");
+}
+
+void AddStateFile(CLI::App& command, CtlArgs& args) {
+  command.add_option("--file", args.file, "What everything should be like (see: vgpuctl export); - = standard input");
+  command.add_flag("--prune", args.prune, "VFs that are not in the file should not be there, but for transient ones");
+}
+
+void AddNeededStateFile(CLI::App& command, CtlArgs& args) {
+  AddStateFile(command, args);
+  command.get_option("--file")->required();
+}
+
+void AddGpuSettings(CLI::App& command, CtlArgs& args) {
+  command.add_option("--policy", args.policy, control::AboutPolicies())->type_name("NAME");
+  command
+      .add_option("--idle", args.idle,
+                  "what happens to the turn of a VF without work: yield gives it away, hold keeps it")
+      ->type_name("yield|hold");
+  AddKnobs(command, false, args);
+}
+
+void AddSlurm(CLI::App& command, CtlArgs& args) {
+  command.add_option("what", args.name, "gres.conf")->required()->check(CLI::IsMember({"gres.conf"}));
+  command.add_option("--profile", args.profile, "The size of a VF that Slurm counts as one (default: 1/1)")
+      ->type_name("NAME");
+  command.add_option("--files", args.files_dir, "Where the files are that stand for the VFs")->capture_default_str();
+}
+
+void AddDryRun(CLI::App& command, CtlArgs& args) {
+  command.add_flag("--dry-run", args.dry_run, "Only say what would change, or why it would be refused");
+}
+
+void AddDays(CLI::App& command, CtlArgs& args) {
+  command.add_option("--day", args.day, "One day, like 2026-11-20");
+  command.add_option("--from", args.from, "First day");
+  command.add_option("--to", args.to, "Last day");
+}
+
+void AddTraceFile(CLI::App& command, CtlArgs& args) {
+  command.add_option("--last", args.last, "How far back, like 5s or 200ms, at most 10 minutes")->capture_default_str();
+  command.add_option("-o,--output", args.file, "The file; - = standard output")->required();
 }
 
 // What only a new VF can be given.
@@ -193,25 +119,22 @@ void AddLifeAndOwner(CLI::App& command, CtlArgs& args) {
       ->type_name("USER|:GROUP|USER:GROUP");
 }
 
-void AddPlace(CLI::App& command, unsigned takes, CtlArgs& args) {
-  if (takes & kGpuName) command.add_option("name", args.gpu, "The GPU's name; needed where there are several");
-  if (takes & kOfGpu) {
-    CLI::Option* gpu = command.add_option("--gpu", args.gpu, "A GPU of several (all: vgpuctl gpus)")->type_name("NAME");
-    if (takes & kPlace)
-      command
-          .add_option("--placement", args.placement,
-                      "How a GPU is chosen: spread (fewest VFs), pack (the fullest with room), most-free-vram, or numa "
-                      "(at --numa-node); default: as vgpud is configured")
-          ->type_name("NAME")
-          ->excludes(gpu);
-  }
-  if (takes & kRevision)
-    command
-        .add_option(
-            "--if-revision", args.if_revision,
-            "Only if it still has this revision, as show or gpu said it; exit code 5: somebody else has changed it")
-        ->type_name("NUMBER");
-  if (!(takes & kPlace)) return;
+void AddGpuName(CLI::App& command, CtlArgs& args) {
+  command.add_option("name", args.gpu, "The GPU's name; needed where there are several");
+}
+
+void AddOneGpu(CLI::App& command, CtlArgs& args) {
+  command.add_option("--gpu", args.gpu, "A GPU of several (all: vgpuctl gpus)")->type_name("NAME");
+}
+
+void AddPlace(CLI::App& command, CtlArgs& args) {
+  AddOneGpu(command, args);
+  command
+      .add_option("--placement", args.placement,
+                  "How a GPU is chosen: spread (fewest VFs), pack (the fullest with room), most-free-vram, or numa "
+                  "(at --numa-node); default: as vgpud is configured")
+      ->type_name("NAME")
+      ->excludes("--gpu");
   command
       .add_option("--numa-node", args.numa_node, "NUMA node of the virtual machine; GPUs of that node are preferred")
       ->check(CLI::Range(0, 1023));
@@ -220,42 +143,155 @@ void AddPlace(CLI::App& command, unsigned takes, CtlArgs& args) {
                    "--timeout says, or for ever");
 }
 
-void AddDomain(CLI::App& command, unsigned takes, CtlArgs& args) {
-  if (takes & (kDomain | kDomainFile)) {
-    command
-        .add_option("domain", args.name,
-                    takes & kDomain ? "The domain's name, or its UUID" : "A file; - = standard input")
-        ->required();
-    command.add_option("--connect", args.connect, "libvirt's URI, like qemu:///system (default: libvirt's own)");
-  }
-  if (takes & kDomainFile)
-    command.add_flag("--print", args.print, "Only print what would be defined; needs no libvirt");
-  if (takes & kOneVf)
-    command
-        .add_option("--vf", args.vf,
-                    takes & kVram ? "A VF that is there, or the name of the one to be made"
-                                  : "The VF's name or alias, like vgpud0")
-        ->required(!(takes & kVram));
-  if (takes & kVram)
-    command.add_flag("--unmanaged", args.unmanaged, "The hook leaves the VF alone: you look after its socket");
-  if (takes & kWhere) {
-    command.add_flag("--live", args.live, "The running domain");
-    command.add_flag("--config", args.config, "The domain as it will be started");
-  }
-  if (takes & kLint) {
-    command.add_flag("--fix", args.fix, "Put right what can be put right in the XML");
-    command.add_option("--gpu-node", args.gpu_node, "NUMA node of the GPU, to find vCPUs that are kept away from it");
-  }
-  if (takes & (kLint | kHook))
-    command.add_option("--hooks-dir", args.hooks_dir, "Where libvirt looks for hooks")->capture_default_str();
-  if (takes & kFollow) {
-    command.add_option("--connect", args.connect, "libvirt's URI (default: qemu:///system)");
-    command.add_flag("--once", args.once, "Look once, then end");
-  }
-  if (takes & kHook) {
-    command.add_flag("--install", args.install, "Write the script that libvirt calls");
-    command.add_option("words", args.words, "DOMAIN OPERATION SUB-OPERATION EXTRA, as libvirt gives them");
-  }
+void AddRevision(CLI::App& command, CtlArgs& args) {
+  command
+      .add_option(
+          "--if-revision", args.if_revision,
+          "Only if it still has this revision, as show or gpu said it; exit code 5: somebody else has changed it")
+      ->type_name("NUMBER");
+}
+
+void AddLibvirtsName(CLI::App& command, CtlArgs& args, const char* help) {
+  command.add_option("domain", args.name, help)->required();
+  command.add_option("--connect", args.connect, "libvirt's URI, like qemu:///system (default: libvirt's own)");
+}
+
+void AddDomain(CLI::App& command, CtlArgs& args) { AddLibvirtsName(command, args, "The domain's name, or its UUID"); }
+
+void AddDomainFile(CLI::App& command, CtlArgs& args) {
+  AddLibvirtsName(command, args, "A file; - = standard input");
+  command.add_flag("--print", args.print, "Only print what would be defined; needs no libvirt");
+}
+
+void AddVfToAttach(CLI::App& command, CtlArgs& args) {
+  command.add_option("--vf", args.vf, "A VF that is there, or the name of the one to be made");
+  command.add_flag("--unmanaged", args.unmanaged, "The hook leaves the VF alone: you look after its socket");
+}
+
+void AddVfToDetach(CLI::App& command, CtlArgs& args) {
+  command.add_option("--vf", args.vf, "The VF's name or alias, like vgpud0")->required();
+}
+
+void AddWhere(CLI::App& command, CtlArgs& args) {
+  command.add_flag("--live", args.live, "The running domain");
+  command.add_flag("--config", args.config, "The domain as it will be started");
+}
+
+void AddHooksDir(CLI::App& command, CtlArgs& args) {
+  command.add_option("--hooks-dir", args.hooks_dir, "Where libvirt looks for hooks")->capture_default_str();
+}
+
+void AddLint(CLI::App& command, CtlArgs& args) {
+  command.add_flag("--fix", args.fix, "Put right what can be put right in the XML");
+  command.add_option("--gpu-node", args.gpu_node, "NUMA node of the GPU, to find vCPUs that are kept away from it");
+  AddHooksDir(command, args);
+}
+
+void AddFollow(CLI::App& command, CtlArgs& args) {
+  command.add_option("--connect", args.connect, "libvirt's URI (default: qemu:///system)");
+  command.add_flag("--once", args.once, "Look once, then end");
+}
+
+void AddHook(CLI::App& command, CtlArgs& args) {
+  AddHooksDir(command, args);
+  command.add_flag("--install", args.install, "Write the script that libvirt calls");
+  command.add_option("words", args.words, "DOMAIN OPERATION SUB-OPERATION EXTRA, as libvirt gives them");
+}
+
+// What makes a subcommand take its options, in the order of its help.
+using AddOptions = void(CLI::App& command, CtlArgs& args);
+using Options = std::array<AddOptions*, 6>;
+constexpr Options Takes(std::same_as<AddOptions> auto*... add) { return {add...}; }
+
+constexpr struct {
+  const char* name;
+  const char* help;
+  const char* example;
+  Options takes;
+  int (*run)(const CtlArgs&);
+} kSubcommands[] = {
+    {"create", "Make a VF and print where a VM or a program finds it.",
+     "vgpuctl create guest-a --vram 1GiB --weight 100",
+     Takes(AddVfName, AddVfKnobs, AddDryRun, AddMakings, AddLifeAndOwner, AddPlace), &CmdCreate},
+    {"destroy", "End a VF. Its VM sees the device go, its programs end with an error.", "vgpuctl destroy guest-a",
+     Takes(AddVfName, AddRevision), &CmdDestroy},
+    {"list", "Show all VFs.", "vgpuctl list -o json", Takes(), &CmdList},
+    {"show", "Show one VF with its sockets.", "vgpuctl show guest-a", Takes(AddVfName), &CmdShow},
+    {"set", "Change a VF's share while it runs; takes effect between two turns.",
+     "vgpuctl set guest-a --weight 300 --dry-run", Takes(AddVfName, AddVfKnobs, AddDryRun, AddRevision), &CmdSet},
+    {"pause", "Take the GPU from a VF until it is resumed. Its programs wait, what it owes stays.",
+     "vgpuctl pause guest-a", Takes(AddVfName, AddDryRun, AddRevision), &CmdPause},
+    {"resume", "Let a paused VF run again.", "vgpuctl resume guest-a", Takes(AddVfName, AddDryRun, AddRevision),
+     &CmdResume},
+    {"profiles", "Show the sizes that a VF can be made with.", "vgpuctl profiles", Takes(AddOneGpu), &CmdProfiles},
+    {"tenants", "Show how much the VFs of each tenant have and may have.", "vgpuctl tenants", Takes(), &CmdTenants},
+    {"calendar", "Show the periods of the calendar, which of them hold now, and what they change.", "vgpuctl calendar",
+     Takes(), &CmdCalendar},
+    {"gpus", "Show all GPUs, and how much of each is promised to VFs.", "vgpuctl gpus", Takes(), &CmdGpus},
+    {"topo", "Show NUMA nodes, where the GPUs are that are served, and the GPUs on the PCI bus.", "vgpuctl topo",
+     Takes(), &CmdTopo},
+    {"gpu", "Show a GPU, its policy and its settings.", "vgpuctl gpu -o json", Takes(AddGpuName), &CmdGpu},
+    {"set-gpu", "Change the policy and the settings that all VFs share, while they run.",
+     "vgpuctl set-gpu --policy reserve --base-slice 1ms --dry-run",
+     Takes(AddGpuSettings, AddDryRun, AddGpuName, AddRevision), &CmdSetGpu},
+    {"export", "Print the settings of the GPUs and all VFs but transient ones, as apply --file and assert take them.",
+     "vgpuctl export > vgpu-state.toml", Takes(), &CmdExport},
+    {"assert",
+     "Is everything as a file says? Prints what is not. Exit code 0: it is, 7: it is not. What the file does not "
+     "mention may be as it likes.",
+     "vgpuctl assert --file vgpu-state.toml", Takes(AddNeededStateFile), &CmdAssert},
+    {"apply",
+     "Change several VFs, and the GPU with them, between the same two turns; all of it or nothing. With --file: make "
+     "everything as the file says, and VFs that are not there yet; exit code 0: nothing had to change, 7: something "
+     "was changed.",
+     "vgpuctl apply --policy reserve guest-a:guarantee=25%,limit=75% guest-b:weight=300 --dry-run",
+     Takes(AddManyVfs, AddStateFile, AddGpuSettings, AddDryRun, AddOneGpu), &CmdApply},
+    {"config",
+     "What the daemon is told by its files and flags. check: are the files right? show: what holds, and where each "
+     "value is from; diff: what the files say now, where it is not what holds; reload: read them again.",
+     "vgpuctl config diff", Takes(AddConfigVerb), &CmdConfig},
+    {"reset", "Reset a VF and, if it was parked after repeated hangs, let it run again.", "vgpuctl reset guest-a",
+     Takes(AddVfName), &CmdReset},
+    {"stats", "Show who had the GPU for how long, and what each was entitled to.", "vgpuctl stats guest-a -o json",
+     Takes(AddOptionalName, AddOneGpu), &CmdStats},
+    {"metrics", "Print all figures as Prometheus reads them.", "vgpuctl metrics", Takes(), &CmdMetrics},
+    {"report", "Show what each VF used per day (UTC), today or on the days given.",
+     "vgpuctl report --from 2026-11-01 --to 2026-11-30 -o json", Takes(AddDays), &CmdReport},
+    {"trace", "Write the last turns on the GPU to a file that Perfetto opens.", "vgpuctl trace --last 5s -o trace.json",
+     Takes(AddTraceFile, AddOneGpu), &CmdTrace},
+    {"cdi",
+     "Describe all VFs as devices of containers (CDI): with --file /run/cdi/vgpud.json a container gets one with "
+     "podman run --device vgpud.dev/vf=NAME.",
+     "vgpuctl cdi --file /run/cdi/vgpud.json", Takes(AddCdi), &CmdCdi},
+    {"attach",
+     "Put a VF into a domain of libvirt, with all that the domain needs for it; into a running one, too. Without "
+     "--live and "
+     "--config: into both, where there are both.",
+     "vgpuctl attach guest-a --profile 1/4 --weight 300",
+     Takes(AddVfKnobs, AddMakings, AddDomain, AddVfToAttach, AddWhere), &CmdAttach},
+    {"detach", "Take a VF out of a domain, and what attach added for it.", "vgpuctl detach guest-a --vf vgpud0",
+     Takes(AddDomain, AddVfToDetach, AddWhere), &CmdDetach},
+    {"define", "As virsh define, for a file that may have <hostdev mode='subsystem' type='vfio-user'>.",
+     "vgpuctl define guest-a.xml", Takes(AddDomainFile), &CmdDefine},
+    {"dumpxml", "As virsh dumpxml, with VFs shown as <hostdev>.", "vgpuctl dumpxml guest-a", Takes(AddDomain, AddWhere),
+     &CmdDumpxml},
+    {"edit", "As virsh edit, with VFs shown as <hostdev>.", "vgpuctl edit guest-a", Takes(AddDomain), &CmdEdit},
+    {"lint",
+     "What keeps the VFs of a domain, or of a file (a path, or a name that ends with .xml), from working? Exit code 0: "
+     "nothing, 7: each line has one defect and its fix.",
+     "vgpuctl lint guest-a --fix", Takes(AddDomain, AddLint), &CmdLint},
+    {"slurm", "Print gres.conf for Slurm: as many GPUs of type vgpud as VFs of a profile fit on this host.",
+     "vgpuctl slurm gres.conf --profile 1/4", Takes(AddSlurm), &CmdSlurm},
+    {"hook", "What libvirt calls when domains start and end; --install puts it there.", "vgpuctl hook --install",
+     Takes(AddHook), &CmdHook},
+    {"follow",
+     "Follow libvirt's domains for as long as it runs: vgpud knows whose VF is whose, and VFs of domains that ended "
+     "without their hook are freed. Does without root: the group vgpu will do.",
+     "vgpuctl follow --connect qemu:///system", Takes(AddFollow), &CmdFollow},
+};
+
+std::chrono::milliseconds Timeout(bool for_ever, double seconds) {
+  return for_ever ? std::chrono::hours{24 * 7} : std::chrono::milliseconds{static_cast<int64_t>(seconds * 1000)};
 }
 
 }  // namespace
@@ -292,40 +328,8 @@ int main(int argc, char** argv) {
     CLI::App* command = app.add_subcommand(sub.name, sub.help);
     command->footer(std::string("Example: ") + sub.example);
     command->fallthrough();
-    if (sub.takes & kName) command->add_option("name", args.name, "The VF's name")->required();
-    if (sub.takes & kConfigVerb) AddConfigVerb(*command, args);
-    if (sub.takes & kOptionalName) command->add_option("name", args.name, "The VF's name (default: all)");
-    if (sub.takes & kVfKnobs) AddKnobs(*command, true, args);
-    if (sub.takes & kManyVfs)
-      command->add_option("vfs", args.vfs, "What to change of a VF: the options of vgpuctl set, without --")
-          ->type_name("NAME:OPTION=VALUE,...");
-    if (sub.takes & kCdi) AddCdi(*command, args);
-    if (sub.takes & kStateFile) AddStateFile(*command, args, sub.run == &CmdAssert);
-    if (sub.takes & kGpuKnobs) {
-      command->add_option("--policy", args.policy, control::AboutPolicies())->type_name("NAME");
-      command
-          ->add_option("--idle", args.idle,
-                       "what happens to the turn of a VF without work: yield gives it away, hold keeps it")
-          ->type_name("yield|hold");
-      AddKnobs(*command, false, args);
-    }
-    if (sub.takes & kSlurm) AddSlurm(*command, args);
-    if (sub.takes & kDryRun)
-      command->add_flag("--dry-run", args.dry_run, "Only say what would change, or why it would be refused");
-    if (sub.takes & kDays) {
-      command->add_option("--day", args.day, "One day, like 2026-11-20");
-      command->add_option("--from", args.from, "First day");
-      command->add_option("--to", args.to, "Last day");
-    }
-    if (sub.takes & kTraceFile) {
-      command->add_option("--last", args.last, "How far back, like 5s or 200ms, at most 10 minutes")
-          ->capture_default_str();
-      command->add_option("-o,--output", args.file, "The file; - = standard output")->required();
-    }
-    if (sub.takes & kVram) AddMakings(*command, args);
-    if (sub.takes & kVram && sub.takes & kName) AddLifeAndOwner(*command, args);
-    AddPlace(*command, sub.takes, args);
-    AddDomain(*command, sub.takes & (sub.takes & kOneVf ? ~0U : ~unsigned{kVram}), args);
+    for (AddOptions* const add : sub.takes)
+      if (add != nullptr) add(*command, args);
     command->callback([&run, f = sub.run] { run = f; });
   }
   try {

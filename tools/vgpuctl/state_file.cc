@@ -10,7 +10,6 @@
 
 #include "base/text/toml_file.h"
 #include "base/units.h"
-#include "tools/vgpuctl/knob_json.h"
 #include "tools/vgpuctl/knobs.h"
 #include "tools/vgpuctl/owner.h"
 #include "vgpud/model/api.h"
@@ -128,7 +127,7 @@ class StateReader {
     } else if (const auto text = node.value_exact<std::string>()) {
       const auto parsed = ParseKnob(knob, *text);
       if (!parsed) return Wrong(name, fmt::format("{} {}", name.str(), parsed.error().context));
-      *value = KnobJson(*parsed);
+      *value = *parsed;
     } else {
       Wrong(name, fmt::format("{} must be a number, or text in quotes like \"default\"", name.str()));
     }

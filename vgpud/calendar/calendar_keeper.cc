@@ -9,13 +9,12 @@
 
 #include "base/log.h"
 #include "sched/knobs.h"
+#include "vgpud/model/setting_text.h"
 
 namespace vgpud::daemon {
 namespace {
 
 constexpr int kSecondsPerMinute = 60;
-constexpr const char* kPaused = "paused";
-constexpr const char* kTrue = "true";
 
 template <class Patch>
 Patch& Named(std::vector<std::pair<std::string, Patch>>* all, const std::string& name) {
@@ -53,41 +52,17 @@ SettingValues KeepSlices(SettingValues changes, const Overlay::Current& current)
 
 }  // namespace
 
-SettingsPatch PatchOf(const SettingValues& values) {
+Result<SettingsPatch> PatchOf(const SettingValues& values) {
   SettingsPatch patch;
   for (const auto& [key, value] : values) {
-    const KnobRow* row = FindKnobRow(key.field, !key.vf.empty());
-    if (!key.vf.empty()) {
-      VfPatch& vf = Named(&patch.vfs, key.vf);
-      if (row != nullptr)
-        vf.knobs.push_back({row->knob, std::stoull(value)});
-      else
-        vf.paused = value == kTrue;
-      continue;
-    }
-    if (key.gpu.empty() && !patch.gpu) patch.gpu.emplace();
-    GpuPatch& gpu = key.gpu.empty() ? *patch.gpu : Named(&patch.gpus, key.gpu);
-    if (row != nullptr)
-      gpu.knobs.push_back({row->knob, std::stoull(value)});
-    else if (key.field == kPolicyField)
-      gpu.policy = value;
-    else
-      gpu.idle = value == NameOf(WhenIdle::kHold) ? WhenIdle::kHold : WhenIdle::kYield;
+    if (key.vf.empty() && key.gpu.empty() && !patch.gpu) patch.gpu.emplace();
+    const auto put = !key.vf.empty()   ? PutSetting(key.field, value, &Named(&patch.vfs, key.vf))
+                     : key.gpu.empty() ? PutSetting(key.field, value, &*patch.gpu)
+                                       : PutSetting(key.field, value, &Named(&patch.gpus, key.gpu));
+    if (!put)
+      return Fail(put.error().code, fmt::format("{} can't be \"{}\": {}", key.Text(), value, put.error().context));
   }
   return patch;
-}
-
-std::optional<std::string> SettingText(const VfView& vf, const std::string& field) {
-  if (field == kPaused) return vf.paused ? kTrue : "false";
-  const KnobRow* row = FindKnobRow(field, true);
-  return row != nullptr ? std::optional(std::to_string(KnobOf(vf, row->knob))) : std::nullopt;
-}
-
-std::optional<std::string> SettingText(const GpuSettings& gpu, const std::string& field) {
-  if (field == kPolicyField) return gpu.policy;
-  if (field == kIdleField) return std::string(NameOf(gpu.options.idle));
-  const KnobRow* row = FindKnobRow(field, false);
-  return row != nullptr ? std::optional(std::to_string(KnobOf(gpu.options, row->knob))) : std::nullopt;
 }
 
 CalendarKeeper::CalendarKeeper(EventLoop& loop, World world)
@@ -150,7 +125,9 @@ void CalendarKeeper::Make(Overlay::Step step, bool alone) {
       MakeNext();
     };
     if (step.changes.empty()) return taken();
-    world_.change(PatchOf(KeepSlices(step.changes, world_.current)),
+    const auto patch = PatchOf(KeepSlices(step.changes, world_.current));
+    if (!patch) return refused(patch.error().context);
+    world_.change(*patch,
                   [refused, taken](const std::string& refusal) { refusal.empty() ? taken() : refused(refusal); });
   });
 }

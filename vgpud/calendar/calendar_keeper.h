@@ -64,10 +64,7 @@ class CalendarKeeper {
   EventLoop::WatchPtr timer_;
 };
 
-// Values of a calendar, which have been checked, as a change.
-SettingsPatch PatchOf(const SettingValues& values);
-// As a calendar writes them; nothing: there is no such setting.
-std::optional<std::string> SettingText(const VfView& vf, const std::string& field);
-std::optional<std::string> SettingText(const GpuSettings& gpu, const std::string& field);
+// As a change. An error names the setting that can't be that.
+[[nodiscard]] Result<SettingsPatch> PatchOf(const SettingValues& values);
 
 }  // namespace vgpud::daemon

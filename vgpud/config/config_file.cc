@@ -6,16 +6,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string_view>
 
 #include "base/event_budget.h"
 #include "base/fd.h"
 #include "base/text/toml_file.h"
-#include "vgpud/config/flags.h"
 #include "vgpud/model/nearest.h"
 
 namespace vgpud::daemon {
@@ -48,8 +47,9 @@ std::optional<std::string> TextOf(const toml::node& node) {
   return std::nullopt;
 }
 
-// The keys of each table, and the flag that a key stands for.
-using Tables = std::map<std::string, std::map<std::string, std::string>>;
+// The keys of a table: the flag that each stands for, and what its text begins with ("opens=").
+using Keys = std::map<std::string, FlagValue>;
+using Tables = std::map<std::string, Keys>;
 Tables TablesOf(const CLI::App& known) {
   Tables tables;
   for (const CLI::Option* option : known.get_options()) {
@@ -57,13 +57,12 @@ Tables TablesOf(const CLI::App& known) {
     const auto& limits = option->get_multi_option_policy();
     if (!IsConfigured(*option) || limits == CLI::MultiOptionPolicy::TakeAll) continue;
     const std::string key = KeyOf(*option);
-    tables[option->get_group()][key.substr(key.find('.') + 1)] = flag + "=";
+    tables[option->get_group()][key.substr(key.find('.') + 1)] = {flag, ""};
   }
   for (const auto& named : kNamed) tables[std::string(named.table)];
   tables[std::string(kCalendars)];
-  for (const std::string& name : QuotaKeys())
-    tables[std::string(kSiteTable)][name] = fmt::format("{}={}=", kSite, name);
-  for (const char* name : kEventNames) tables[std::string(kBudgets)][name] = fmt::format("{}={}=", kEventBudget, name);
+  for (const std::string& name : QuotaKeys()) tables[std::string(kSiteTable)][name] = {kSite, name + "="};
+  for (const char* name : kEventNames) tables[std::string(kBudgets)][name] = {kEventBudget, fmt::format("{}=", name)};
   return tables;
 }
 
@@ -82,8 +81,7 @@ const auto* FindNamed(std::string_view table) {
 // One file; what is wrong is gathered.
 class Reader {
  public:
-  Reader(TomlErrors& errors, const Tables& tables, const RefusesFlag& refuses)
-      : errors_(errors), tables_(tables), refuses_(refuses) {}
+  Reader(TomlErrors& errors, const Tables& tables) : errors_(errors), tables_(tables) {}
 
   void Read(const toml::table& file) {
     for (const auto& [name, node] : file) {
@@ -103,13 +101,13 @@ class Reader {
         ReadTable(table->first, table->second, *node.as_table());
     }
   }
-  std::vector<FileFlag> Take() { return std::move(flags_); }
+  std::vector<FileValue> Take() { return std::move(values_); }
 
  private:
-  using Keys = std::map<std::string, std::string>;
-  static Keys KeysFor(const std::vector<std::string>& names, const std::string& flag) {
+  // `begin`: of the text of each, before the name.
+  static Keys KeysFor(const std::vector<std::string>& names, const char* flag, const std::string& begin) {
     Keys keys;
-    for (const std::string& name : names) keys[name] = fmt::format("{}{}=", flag, name);
+    for (const std::string& name : names) keys[name] = {flag, fmt::format("{}{}=", begin, name)};
     return keys;
   }
   // Calls read(name, table) for each table in `things`.
@@ -125,13 +123,12 @@ class Reader {
   }
   void ReadNamed(const auto& named, const toml::table& things) {
     EachTable(named.table, things, [&](const std::string& name, const toml::table& entries) {
-      ReadTable(fmt::format("{}.{}", named.table, name), KeysFor(named.keys(), fmt::format("{}={}.", named.flag, name)),
-                entries);
+      ReadTable(fmt::format("{}.{}", named.table, name), KeysFor(named.keys(), named.flag, name + "."), entries);
     });
   }
   void ReadCalendar(const toml::table& periods) {
     EachTable(kCalendars, periods, [&](const std::string& name, const toml::table& period) {
-      const std::string table = fmt::format("{}.{}", kCalendars, name), flag = fmt::format("{}={}.", kCalendar, name);
+      const std::string table = fmt::format("{}.{}", kCalendars, name), begin = name + ".";
       toml::table own;
       for (const auto& [key, node] : period) {
         const std::string part(key.str());
@@ -139,30 +136,30 @@ class Reader {
         if (settings == nullptr || (part != kVf && part != kGpu))
           own.insert(key, node);
         else if (part == kGpu)
-          ReadGpuSettings(fmt::format("{}.{}", table, part), fmt::format("{}{}.", flag, part), *settings);
+          ReadGpuSettings(fmt::format("{}.{}", table, part), fmt::format("{}{}.", begin, part), *settings);
         else
           EachTable(fmt::format("{}.{}", table, part), *settings, [&](const std::string& vf, const toml::table& of_vf) {
             ReadTable(fmt::format("{}.{}.{}", table, part, vf),
-                      KeysFor(PeriodVfKeys(), fmt::format("{}{}.{}.", flag, part, vf)), of_vf);
+                      KeysFor(PeriodVfKeys(), kCalendar, fmt::format("{}{}.{}.", begin, part, vf)), of_vf);
           });
       }
-      ReadTable(table, KeysFor(PeriodKeys(), flag), own);
+      ReadTable(table, KeysFor(PeriodKeys(), kCalendar, begin), own);
     });
   }
   // Tables within it are of GPUs by name.
-  void ReadGpuSettings(const std::string& table, const std::string& flag, const toml::table& settings) {
+  void ReadGpuSettings(const std::string& table, const std::string& begin, const toml::table& settings) {
     toml::table own;
     for (const auto& [name, node] : settings) {
       if (const toml::table* of_gpu = node.as_table())
         ReadTable(fmt::format("{}.{}", table, name.str()),
-                  KeysFor(PeriodGpuKeys(), fmt::format("{}{}.", flag, name.str())), *of_gpu);
+                  KeysFor(PeriodGpuKeys(), kCalendar, fmt::format("{}{}.", begin, name.str())), *of_gpu);
       else
         own.insert(name, node);
     }
-    ReadTable(table, KeysFor(PeriodGpuKeys(), flag), own);
+    ReadTable(table, KeysFor(PeriodGpuKeys(), kCalendar, begin), own);
   }
   // Tables [gpu.NAME] are GPUs (KEY = {...} is none, but a slip of the pen), the rest is about all of them.
-  void ReadGpus(const toml::table& gpu, const std::map<std::string, std::string>& keys) {
+  void ReadGpus(const toml::table& gpu, const Keys& keys) {
     toml::table own;
     for (const auto& [name, node] : gpu) {
       const std::string text(name.str());
@@ -170,20 +167,18 @@ class Reader {
         own.insert(name, node);
         continue;
       }
-      const std::string flag = fmt::format("{}={}", kWithGpu, text);
+      const FlagValue served{kWithGpu, text};
       const std::string table = fmt::format("{}.{}", kGpu, text);
-      if (const auto refusal = refuses_(flag)) {
+      if (const auto refusal = WhyNot(served)) {
         errors_.Add(name.source(), fmt::format("[{}]: {}", table, *refusal));
         continue;
       }
-      flags_.push_back({flag, table, fmt::format("{}:{}", errors_.path(), name.source().begin.line)});
-      std::map<std::string, std::string> of_gpu;
-      for (const std::string& key : GpuKeys()) of_gpu[key] = fmt::format("{}.{}=", flag, key);
-      ReadTable(table, of_gpu, *node.as_table());
+      values_.push_back({served, table, Where(name)});
+      ReadTable(table, KeysFor(GpuKeys(), kWithGpu, text + "."), *node.as_table());
     }
     ReadTable(std::string(kGpu), keys, own);
   }
-  void ReadTable(const std::string& table, const std::map<std::string, std::string>& keys, const toml::table& entries) {
+  void ReadTable(const std::string& table, const Keys& keys, const toml::table& entries) {
     for (const auto& [name, node] : entries) {
       const auto key = keys.find(std::string(name.str()));
       if (key == keys.end()) {
@@ -201,19 +196,20 @@ class Reader {
         errors_.Add(name.source(), fmt::format("[{}] {}: no text has a character 0", table, name.str()));
         continue;
       }
-      const std::string flag = key->second + *text;
-      if (const auto refusal = refuses_(flag))
+      const FlagValue value{key->second.flag, key->second.text + *text};
+      if (const auto refusal = WhyNot(value))
         errors_.Add(name.source(), fmt::format("[{}] {} = {}: {}", table, name.str(), *text, *refusal));
       else
-        flags_.push_back({flag, fmt::format("{}.{}", table, name.str()),
-                          fmt::format("{}:{}", errors_.path(), name.source().begin.line)});
+        values_.push_back({value, fmt::format("{}.{}", table, name.str()), Where(name)});
     }
+  }
+  std::string Where(const toml::key& name) const {
+    return fmt::format("{}:{}", errors_.path(), name.source().begin.line);
   }
 
   TomlErrors& errors_;
   const Tables& tables_;
-  const RefusesFlag& refuses_;
-  std::vector<FileFlag> flags_;
+  std::vector<FileValue> values_;
 };
 
 // Whoever may write it decides what a daemon of root does.
@@ -258,12 +254,11 @@ Result<std::vector<std::string>> FindConfigFiles(const std::string& file, bool n
   return files;
 }
 
-Result<std::vector<FileFlag>> ReadConfigFile(const std::string& path, const CLI::App& known,
-                                             const RefusesFlag& refuses) {
+Result<std::vector<FileValue>> ReadConfigFile(const std::string& path, const CLI::App& known) {
   const Tables tables = TablesOf(known);
   const std::string text = TRY(ReadTrusted(path));
   TomlErrors errors(path);
-  Reader reader(errors, tables, refuses);
+  Reader reader(errors, tables);
   ReadToml(text, errors, [&](const toml::table& file) { reader.Read(file); });
   if (!errors.empty()) return errors.Refuse();
   return reader.Take();

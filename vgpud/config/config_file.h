@@ -11,16 +11,11 @@
 // Nothing else may stand there. Main thread, before anything is served.
 #pragma once
 
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-
-namespace CLI {
-class App;
-}
+#include "vgpud/config/flags.h"
 
 namespace vgpud::daemon {
 
@@ -28,17 +23,13 @@ namespace vgpud::daemon {
 // there is no `file`.
 [[nodiscard]] Result<std::vector<std::string>> FindConfigFiles(const std::string& file, bool needed);
 
-// What a flag like "--policy=strict" is refused with, if it is.
-using RefusesFlag = std::function<std::optional<std::string>(const std::string& flag)>;
-
-// The flags that `path` stands for, in its order. The error has a line for each thing that is wrong: file, line,
-// column, what it is and what may stand there. `known`: an app that AddFlags has filled.
-struct FileFlag {
-  std::string flag;   // "--base-slice-us=4000"
+struct FileValue {
+  FlagValue value;
   std::string key;    // "gpu.base_slice_us"
   std::string where;  // FILE:LINE
 };
-[[nodiscard]] Result<std::vector<FileFlag>> ReadConfigFile(const std::string& path, const CLI::App& known,
-                                                           const RefusesFlag& refuses);
+// The values in `path`, in its order; each is one that its flag may have. The error has a line for each thing that is
+// wrong: file, line, column, what it is and what may stand there. `known`: an app that AddFlags has filled.
+[[nodiscard]] Result<std::vector<FileValue>> ReadConfigFile(const std::string& path, const CLI::App& known);
 
 }  // namespace vgpud::daemon

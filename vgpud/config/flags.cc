@@ -138,7 +138,7 @@ void AddGpu(CLI::App& app, Flags& flags) {
 // --with-gpu NAME or NAME.KEY=VALUE
 struct GpuSetting {
   std::string name;
-  std::string flag;  // of its key, empty without one: "--base-slice-us=4000"
+  std::optional<FlagValue> value;  // of its key
 };
 Result<GpuSetting> ParseGpuSetting(const std::string& text) {
   const size_t dot = text.find('.');
@@ -159,7 +159,7 @@ Result<GpuSetting> ParseGpuSetting(const std::string& text) {
     return Fail(std::errc::invalid_argument,
                 fmt::format("GPU {} has no key \"{}\": {}", name, key, control::DidYouMean(key, keys)));
   std::replace(key.begin(), key.end(), '_', '-');
-  return GpuSetting{name, "--" + key + text.substr(equals)};
+  return GpuSetting{name, FlagValue{"--" + key, text.substr(equals + 1)}};
 }
 
 void AddGpus(CLI::App& app, Flags& flags) {
@@ -174,7 +174,7 @@ void AddGpus(CLI::App& app, Flags& flags) {
       ->check([](const std::string& text) {
         const auto setting = ParseGpuSetting(text);
         if (!setting) return setting.error().context;
-        return setting->flag.empty() ? std::string() : WhyNotFlag(setting->flag).value_or("");
+        return setting->value ? WhyNot(*setting->value).value_or("") : std::string();
       })
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.option_defaults()->group("daemon");
@@ -328,23 +328,39 @@ void AddTenants(CLI::App& app, Flags& flags) {
                      &SetInCalendar);
 }
 
+// As CLI11 takes --flag=text.
+void Give(CLI::Option& option, const FlagValue& value) {
+  const bool is_switch = option.get_items_expected_max() == 0;
+  if (!is_switch && value.text.empty())
+    throw CLI::ArgumentMismatch::TypedAtLeast(value.flag, option.get_items_expected_min(), option.get_type_name());
+  option.add_result(is_switch ? option.get_flag_value(option.get_lnames().front(), value.text) : value.text);
+}
+
+// Flags for values that are only tried.
+struct TriedFlags {
+  TriedFlags() { AddFlags(app, flags); }
+  Flags flags;
+  CLI::App app;
+};
+
 // The GPUs by name. Each begins as what is said without a name, and then its own keys count.
 Result<std::vector<GpuConfig>> GpusOf(const Flags& flags) {
-  std::map<std::string, std::vector<std::string>> own;
+  std::map<std::string, std::vector<FlagValue>> own;
   for (const std::string& text : flags.gpus) {
     const GpuSetting setting = TRY(ParseGpuSetting(text));
-    auto& keys = own[setting.name];
-    if (!setting.flag.empty()) keys.push_back(setting.flag);
+    auto& values = own[setting.name];
+    if (setting.value) values.push_back(*setting.value);
   }
   if (own.size() > kMostGpus)
     return Fail(std::errc::invalid_argument, fmt::format("{} GPUs are more than {}", own.size(), kMostGpus));
   std::vector<GpuConfig> gpus;
-  for (const auto& [name, keys] : own) {
+  for (const auto& [name, values] : own) {
     Flags one = flags;
     for (auto* of_all : {&one.gpus, &one.tenants, &one.site, &one.users, &one.calendar}) of_all->clear();
     CLI::App app;
     AddFlags(app, one);
-    if (const auto refusal = ParseFlags(app, keys))
+    for (const FlagValue& value : values) PutFirst(app, value);
+    if (const auto refusal = ParseFlags(app, {}))
       return Fail(std::errc::invalid_argument, fmt::format("GPU {}: {}", name, *refusal));
     auto config = ConfigOf(one);
     if (!config) return Fail(std::errc::invalid_argument, fmt::format("GPU {}: {}", name, config.error().context));
@@ -396,11 +412,9 @@ Result<void> SetOfAll(const Flags& flags, Config* config) {
 
 std::vector<std::string> GpuKeys() {
   static const std::vector<std::string> keys = [] {
-    Flags flags;
-    CLI::App app;
-    AddFlags(app, flags);
+    TriedFlags tried;
     std::vector<std::string> names;
-    for (const CLI::Option* option : app.get_options()) {
+    for (const CLI::Option* option : tried.app.get_options()) {
       const std::string flag = "--" + (option->get_lnames().empty() ? "" : option->get_lnames().front());
       if (!IsConfigured(*option) || option->get_group() != "gpu" || flag == kProfile || flag == kWithGpu) continue;
       names.push_back(KeyOf(*option).substr(std::string_view("gpu.").size()));
@@ -420,15 +434,21 @@ std::optional<std::string> ParseFlags(CLI::App& app, std::vector<std::string> ar
   }
 }
 
-std::optional<std::string> WhyNotFlag(const std::string& flag) {
-  Flags flags;
-  CLI::App app;
-  AddFlags(app, flags);
-  auto refusal = ParseFlags(app, {flag});
-  const std::string name = flag.substr(0, flag.find('=')) + ": ";
-  if (refusal && refusal->starts_with(name)) refusal->erase(0, name.size());
-  return refusal;
+std::optional<std::string> WhyNot(const FlagValue& value) {
+  static TriedFlags tried;
+  CLI::Option& option = *tried.app.get_option(value.flag);
+  option.clear();
+  try {
+    Give(option, value);
+    option.run_callback();
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    const std::string refusal = error.what(), name = value.flag + ": ";
+    return refusal.starts_with(name) ? refusal.substr(name.size()) : refusal;
+  }
 }
+
+void PutFirst(CLI::App& app, const FlagValue& value) { Give(*app.get_option(value.flag), value); }
 
 void AddFlags(CLI::App& app, Flags& flags) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

@@ -71,7 +71,16 @@ std::string KeyOf(const CLI::Option& option);
 [[nodiscard]] Result<Config> ConfigOf(const Flags& flags);
 // Why these are no flags, if so.
 std::optional<std::string> ParseFlags(CLI::App& app, std::vector<std::string> arguments);
-// What a flag like "--policy=strict" is refused with, if it is.
-std::optional<std::string> WhyNotFlag(const std::string& flag);
+
+// A value of a flag that is on no command line: of a configuration file, or of one GPU.
+struct FlagValue {
+  std::string flag;  // "--base-slice-us"
+  std::string text;  // "4000"
+};
+// Why the flag can't have this value, without its name, if so. Main thread.
+std::optional<std::string> WhyNot(const FlagValue& value);
+// Makes `app`, which AddFlags has filled, take the value as if it came before the command line that it parses next.
+// WhyNot has found nothing wrong with the value.
+void PutFirst(CLI::App& app, const FlagValue& value);
 
 }  // namespace vgpud::daemon

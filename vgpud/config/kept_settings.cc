@@ -5,9 +5,7 @@
 
 #include <utility>
 
-#include "base/text/numbers.h"
-#include "sched/knobs.h"
-#include "sched/registry.h"
+#include "vgpud/model/setting_text.h"
 #include "vgpud/model/tab_lines.h"
 
 namespace vgpud::daemon {
@@ -15,48 +13,12 @@ namespace {
 
 constexpr std::string_view kGpu = "gpu.";
 
-Result<void> SetGroupWeight(std::string_view group, uint64_t weight, PolicyOptions* options) {
-  const auto number = ParseInteger<uint64_t>(group);
-  if (!number || *number >= kMaxGroups || weight > UINT32_MAX)
-    return Fail(std::errc::invalid_argument, "there is no such group");
-  TRY(CheckKnob(Knob::kGroupWeight, weight));
-  options->group_weights[*number] = static_cast<uint32_t>(weight);
+Result<void> SetOne(std::string_view key, std::string_view value, GpuSettings* gpu) {
+  if (!key.starts_with(kGpu)) return Fail(std::errc::invalid_argument, "this vgpud does not know it");
+  GpuPatch patch;
+  TRY(PutSetting(key.substr(kGpu.size()), value, &patch));
+  Apply(patch, *gpu);
   return {};
-}
-
-Result<void> SetOne(std::string_view key, const std::string& value, GpuSettings* gpu) {
-  const auto unknown = [] { return Fail(std::errc::invalid_argument, "this vgpud does not know it"); };
-  if (!key.starts_with(kGpu)) return unknown();
-  key.remove_prefix(kGpu.size());
-  if (key == "policy") {
-    (void)TRY(FindPolicy(value));
-    gpu->policy = value;
-    return {};
-  }
-  if (key == "idle") {
-    for (const WhenIdle idle : {WhenIdle::kYield, WhenIdle::kHold})
-      if (NameOf(idle) == value) {
-        gpu->options.idle = idle;
-        return {};
-      }
-    return unknown();
-  }
-  const auto number = ParseInteger<uint64_t>(value);
-  if (!number) return Fail(std::errc::invalid_argument, "it is no number");
-  for (const KnobRow& row : Knobs()) {
-    if (row.per_vf) continue;
-    const std::string_view name = row.name;
-    if (row.knob == Knob::kGroupWeight) {
-      if (key.starts_with(name) && key.size() > name.size() && key[name.size()] == '.')
-        return SetGroupWeight(key.substr(name.size() + 1), *number, &gpu->options);
-      continue;
-    }
-    if (key != name) continue;
-    if (*number != KnobOf(DefaultOptions(), row.knob)) TRY(CheckKnob(row.knob, *number));
-    SetKnob(gpu->options, row.knob, *number);
-    return {};
-  }
-  return unknown();
 }
 
 }  // namespace

@@ -19,14 +19,14 @@ namespace {
 
 constexpr const char* kServed = "served";  // of "gpu.NAME"
 
-Result<std::vector<FileFlag>> FlagsOfFiles(const Flags& flags, const CLI::App& known) {
+Result<std::vector<FileValue>> ValuesOfFiles(const Flags& flags, const CLI::App& known) {
   const std::string& given = flags.config.runtime_dir;
   const bool system = (given.empty() ? control::DefaultRuntimeDir() : given) == control::kSystemRuntimeDir;
   const std::string file = !flags.config_file.empty() ? flags.config_file : system ? kSystemConfigFile : "";
-  std::vector<FileFlag> all;
+  std::vector<FileValue> all;
   if (file.empty()) return all;
   for (const std::string& path : TRY(FindConfigFiles(file, !flags.config_file.empty()))) {
-    const std::vector<FileFlag> more = TRY(ReadConfigFile(path, known, WhyNotFlag));
+    const std::vector<FileValue> more = TRY(ReadConfigFile(path, known));
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
@@ -102,19 +102,16 @@ Result<Told> ReadConfig(const std::vector<std::string>& command_line) {
   CLI::App first;
   AddFlags(first, told);
   if (const auto refusal = ParseFlags(first, command_line)) return Fail(std::errc::invalid_argument, *refusal);
-  const std::vector<FileFlag> of_files = TRY(FlagsOfFiles(told, first));
-  std::vector<std::string> arguments;
-  std::map<std::string, std::string> origins;
-  for (const FileFlag& flag : of_files) {
-    arguments.push_back(flag.flag);
-    origins[flag.key] = flag.where;
-  }
-  for (const auto& [key, value] : ValuesOf(first, false)) origins[key] = kFromFlag;
-  arguments.insert(arguments.end(), command_line.begin(), command_line.end());
   Flags flags;
   CLI::App app;
   AddFlags(app, flags);
-  if (const auto refusal = ParseFlags(app, arguments)) return Fail(std::errc::invalid_argument, *refusal);
+  std::map<std::string, std::string> origins;
+  for (const FileValue& each : TRY(ValuesOfFiles(told, first))) {
+    PutFirst(app, each.value);
+    origins[each.key] = each.where;
+  }
+  for (const auto& [key, value] : ValuesOf(first, false)) origins[key] = kFromFlag;
+  if (const auto refusal = ParseFlags(app, command_line)) return Fail(std::errc::invalid_argument, *refusal);
   Told all{TRY(ConfigOf(flags)), ValuesOf(app, true), std::move(origins)};
   for (const auto& [key, value] : all.values) all.origins.emplace(key, kFromDefault);
   return all;

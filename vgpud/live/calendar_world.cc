@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "vgpud/model/setting_text.h"
 
 namespace vgpud::daemon {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "sched/knobs.h"
+#include "vgpud/model/setting_text.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -22,19 +22,9 @@ std::string At(const std::map<std::string, std::string>& values, const std::stri
 // What differs, with keys that begin with `table`.
 void PutLive(const std::string& table, const GpuSettings& was, const GpuSettings& is,
              std::map<std::string, std::string>* live) {
-  const auto put = [&](std::string_view key, std::string_view text) {
-    (*live)[fmt::format("{}.{}", table, key)] = text;
-  };
-  if (is.policy != was.policy) put("policy", is.policy);
-  if (is.options.idle != was.options.idle) put("idle", NameOf(is.options.idle));
-  for (const KnobRow& row : Knobs()) {
-    if (row.per_vf || row.knob == Knob::kGroupWeight) continue;
-    const uint64_t value = KnobOf(is.options, row.knob);
-    if (value != KnobOf(was.options, row.knob)) put(row.name, std::to_string(value));
-  }
-  for (size_t group = 0; group < kMaxGroups; ++group)
-    if (is.options.group_weights[group] != was.options.group_weights[group])
-      put(fmt::format("{}.{}", RowOf(Knob::kGroupWeight).name, group), std::to_string(is.options.group_weights[group]));
+  for (const std::string& field : GpuFields())
+    if (const auto text = SettingText(is, field); text != SettingText(was, field))
+      (*live)[fmt::format("{}.{}", table, field)] = *text;
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ Status CopyBox(const Card& card, const TexelLevel& level, const TexelBox& box, A
     copy.width_bytes = level.row_bytes;
     copy.height = box.rows;
     copy.depth = each;
-    if (const Status status = card.api().Memcpy3D(&copy, stream); status != kOk) return status;
+    if (const Status status = card.api().Memcpy3DAsync(&copy, stream); status != kOk) return status;
   }
   return kOk;
 }

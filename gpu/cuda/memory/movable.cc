@@ -133,12 +133,12 @@ GpuResult<void> Movable::EvictBlock(uint64_t address, Block& block) {
     auto host = Mapping::Anonymous(block.whole);
     if (!host) return GpuFail(CuStatus::kOutOfMemory, "memory that is off the card: " + host.error().context);
     TRY(Copy("copy off the card",
-             [&](Stream stream) { return api.MemcpyDtoH(host->data(), address, block.whole, stream); }));
+             [&](Stream stream) { return api.MemcpyDtoHAsync(host->data(), address, block.whole, stream); }));
     block.host = std::move(*host);
   }
   block.returned = 0;
   TRY(Copy("overwriting what leaves the card",
-           [&](Stream stream) { return api.MemsetD8(address, 0, block.whole, stream); }));
+           [&](Stream stream) { return api.MemsetD8Async(address, 0, block.whole, stream); }));
   GiveBack(address, block);
   return {};
 }
@@ -201,7 +201,7 @@ GpuResult<Evictable::Back> Movable::BringBack(const StopWord& stop, uint64_t* by
     while (block.host.data() != nullptr) {
       const uint64_t piece = std::min(kPiece, block.whole - block.returned);
       TRY(Copy("copy back to the card", [&](Stream stream) {
-        return card_.api().MemcpyHtoD(address + block.returned, block.host.data() + block.returned, piece, stream);
+        return card_.api().MemcpyHtoDAsync(address + block.returned, block.host.data() + block.returned, piece, stream);
       }));
       *bytes += piece;
       block.returned += piece;

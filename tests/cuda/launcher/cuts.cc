@@ -47,7 +47,7 @@ int RunCuts(int argc, char** argv) {
                                      : Shape{.grid_x = blocks, .block_x = kThreads};
   for (unsigned launch = 0; launch < numbers[2]; ++launch) {
     Launch(kernel, shape, nullptr, out.address(), rounds, reference::Hash(launch));
-    if (launch % kAhead == kAhead - 1) DRIVER_CHECK(Synchronize());
+    if (launch % kAhead == kAhead - 1) DRIVER_CHECK(CtxSynchronize());
   }
   const std::vector<uint32_t> words = out.Read();
   std::printf("cuts: PASSED %s blocks=%u rounds=%u launches=%lu digest=%016llx\n", argv[1], blocks, rounds, numbers[2],

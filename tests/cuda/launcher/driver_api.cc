@@ -6,39 +6,34 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace driver {
 namespace {
 
 constexpr char kLibrary[] = "libcuda.so.1";
 
-Api Load() {
-  void* library = dlopen(kLibrary, RTLD_NOW);
+driver::Calls Load() {
+  void* const library = dlopen(kLibrary, RTLD_NOW);
   if (library == nullptr) {
     std::printf("FAILED %s can't be loaded: %s\n", kLibrary, dlerror());
     std::exit(1);
   }
-  const auto find = [&](const char* symbol) {
-    void* address = dlsym(library, symbol);
-    if (address != nullptr) return address;
-    std::printf("FAILED %s has no %s\n", kLibrary, symbol);
+  driver::Calls calls;
+  const auto find = [library](const driver::CallRow& row) { return dlsym(library, row.symbol); };
+  if (const auto* const missing = FindCalls(driver::kLauncher, calls, find)) {
+    std::printf("FAILED %s has no %s\n", kLibrary, missing->symbol);
     std::exit(1);
-  };
-  Api api;
-#define DRIVER_API_LOAD(member, symbol, parameters) api.member = reinterpret_cast<decltype(api.member)>(find(symbol));
-  DRIVER_API(DRIVER_API_LOAD)
-#undef DRIVER_API_LOAD
-  return api;
+  }
+  return calls;
 }
 
 }  // namespace
 
-const Api& Cuda() {
-  static const Api api = Load();
-  return api;
+const driver::Calls& Cuda() {
+  static const driver::Calls calls = Load();
+  return calls;
 }
 
-void Check(Result result, const char* call) {
-  if (result == 0) return;
+void Check(driver::Status result, const char* call) {
+  if (result == driver::kOk) return;
   const char* name = "unknown error";
   const char* text = "";
   Cuda().GetErrorName(result, &name);
@@ -46,5 +41,3 @@ void Check(Result result, const char* call) {
   std::printf("FAILED %s: %s (%s)\n", call, name, text);
   std::exit(1);
 }
-
-}  // namespace driver

@@ -20,7 +20,7 @@ class DriverDevice {
     DRIVER_CHECK(MemsetD8(work_.address(), 0, work_.bytes()));
     for (driver::Event& event : events_)
       DRIVER_CHECK(EventCreate(&event, driver::kEventBlockingSync | driver::kEventDisableTiming));
-    DRIVER_CHECK(Synchronize());
+    DRIVER_CHECK(CtxSynchronize());
   }
   ~DriverDevice() {
     for (driver::Stream stream : streams_) DRIVER_CHECK(StreamDestroy(stream));
@@ -36,14 +36,14 @@ class DriverDevice {
   void Wait(unsigned event) { DRIVER_CHECK(EventSynchronize(events_[event])); }
   uint32_t Work() {
     uint32_t work = 0;
-    DRIVER_CHECK(CopyDeviceToHostAsync(&work, work_.address(), sizeof work, reader_));
+    DRIVER_CHECK(MemcpyDtoHAsync(&work, work_.address(), sizeof work, reader_));
     DRIVER_CHECK(StreamSynchronize(reader_));
     return work;
   }
   std::vector<uint32_t> States(unsigned stream) {
     std::vector<uint32_t> states(reference::kMeterLanes);
     DRIVER_CHECK(
-        CopyDeviceToHostAsync(states.data(), states_[stream]->address(), states_[stream]->bytes(), streams_[stream]));
+        MemcpyDtoHAsync(states.data(), states_[stream]->address(), states_[stream]->bytes(), streams_[stream]));
     DRIVER_CHECK(StreamSynchronize(streams_[stream]));
     return states;
   }

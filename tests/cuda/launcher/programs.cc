@@ -44,7 +44,7 @@ int RunEndless(int, char**) {
   Launch(session.Kernel("endless"), {.grid_x = 4, .block_x = 64}, nullptr, flag.address());
   std::printf("endless: started\n");
   std::fflush(stdout);
-  DRIVER_CHECK(Synchronize());
+  DRIVER_CHECK(CtxSynchronize());
   std::printf("endless: FAILED the kernel ended\n");
   return 1;
 }

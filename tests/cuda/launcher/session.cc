@@ -20,14 +20,14 @@ const char* PtxOf(std::string_view name) {
 Session::Session(std::string_view name) {
   DRIVER_CHECK(Init(0));
   DRIVER_CHECK(DeviceGet(&device_, 0));
-  DRIVER_CHECK(PrimaryContextRetain(&context_, device_));
-  DRIVER_CHECK(SetCurrent(context_));
+  DRIVER_CHECK(DevicePrimaryCtxRetain(&context_, device_));
+  DRIVER_CHECK(CtxSetCurrent(context_));
   DRIVER_CHECK(ModuleLoadData(&module_, PtxOf(name)));
 }
 
 Session::~Session() {
   DRIVER_CHECK(ModuleUnload(module_));
-  DRIVER_CHECK(PrimaryContextRelease(device_));
+  DRIVER_CHECK(DevicePrimaryCtxRelease(device_));
 }
 
 driver::Function Session::Kernel(const char* name) const {

@@ -27,7 +27,7 @@ class DeviceArray {
  public:
   explicit DeviceArray(size_t count) : count_(count) { DRIVER_CHECK(MemAlloc(&address_, count * sizeof(T))); }
   explicit DeviceArray(const std::vector<T>& values) : DeviceArray(values.size()) {
-    DRIVER_CHECK(CopyHostToDevice(address_, values.data(), values.size() * sizeof(T)));
+    DRIVER_CHECK(MemcpyHtoD(address_, values.data(), values.size() * sizeof(T)));
   }
   ~DeviceArray() { DRIVER_CHECK(MemFree(address_)); }
   DeviceArray(const DeviceArray&) = delete;
@@ -35,15 +35,15 @@ class DeviceArray {
 
   std::vector<T> Read() const {
     std::vector<T> values(count_);
-    DRIVER_CHECK(CopyDeviceToHost(values.data(), address_, count_ * sizeof(T)));
+    DRIVER_CHECK(MemcpyDtoH(values.data(), address_, count_ * sizeof(T)));
     return values;
   }
-  driver::Address address() const { return address_; }
+  driver::DevicePtr address() const { return address_; }
   size_t bytes() const { return count_ * sizeof(T); }
 
  private:
   size_t count_;
-  driver::Address address_ = 0;
+  driver::DevicePtr address_ = 0;
 };
 
 struct Shape {

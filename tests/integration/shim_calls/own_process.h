@@ -15,13 +15,12 @@
 #include <thread>
 #include <vector>
 
+#include "tests/scratch_dir.h"
 #include "tests/unit/shim/fake_vf_connection.h"
 
 class OwnProcess : public testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_NE(nullptr, mkdtemp(directory_));
-    path_ = std::string(directory_) + "/vf.sock";
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     strcpy(address.sun_path, path_.c_str());
@@ -39,8 +38,6 @@ class OwnProcess : public testing::Test {
     shutdown(listener_, SHUT_RDWR);
     server_.join();
     close(listener_);
-    unlink(path_.c_str());
-    rmdir(directory_);
   }
   // Does that test pass in a process with these variables and no others? They have to have SHIM_CHILD.
   static bool Passes(const std::string& test, std::vector<std::string> variables) {
@@ -58,8 +55,8 @@ class OwnProcess : public testing::Test {
     EXPECT_EQ(child, waitpid(child, &status, 0));
     return status == 0;
   }
-  char directory_[32] = "/tmp/shim_own_XXXXXX";
-  std::string path_;  // of the VF's socket
+  const vgpud::ScratchDir directory_;
+  const std::string path_ = directory_.path() + "/vf.sock";  // of the VF's socket
   int listener_ = -1;
   std::thread server_;
 };

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/integration/shim_fixture.h"
+#include "tests/scratch_dir.h"
 #include "tests/unit/shim/fake_vf_connection.h"
 
 namespace {
@@ -94,9 +95,8 @@ TEST(Said, WhichSocketDidNotAnswer) {
 }
 
 TEST(Said, WhichLimitARefusedLaunchExceeds) {
-  char directory[] = "/tmp/shim_said_XXXXXX";
-  ASSERT_NE(nullptr, mkdtemp(directory));
-  const std::string path = std::string(directory) + "/vf.sock";
+  const vgpud::ScratchDir directory;
+  const std::string path = directory.path() + "/vf.sock";
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   strcpy(address.sun_path, path.c_str());
@@ -112,8 +112,6 @@ TEST(Said, WhichLimitARefusedLaunchExceeds) {
   shutdown(listener, SHUT_RDWR);
   server.join();
   close(listener);
-  unlink(path.c_str());
-  rmdir(directory);
   ASSERT_EQ(2u, lines.size()) << testing::PrintToString(lines);
   EXPECT_EQ("vgpud: a launch of narrow is refused: blockDim.x of 1025, this device takes 1 to 1024", lines[0]);
   EXPECT_EQ("vgpud: a launch of narrow is refused: its launch bounds are 96 threads per block", lines[1]);

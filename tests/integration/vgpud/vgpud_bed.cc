@@ -91,11 +91,6 @@ bool Eventually(const std::function<bool()>& condition) {
 }
 
 VgpudBed::VgpudBed(const std::vector<std::string>& more_args) {
-  std::string pattern = (fs::temp_directory_path() / "vgpud-test-XXXXXX").string();
-  CHECK(::mkdtemp(pattern.data()) != nullptr);
-  root_ = pattern;
-  runtime_dir_ = root_ + "/run";
-  libexec_ = root_ + "/libexec";
   fs::create_directory(libexec_);
   fs::create_symlink(Program("VGPUD_VF"), libexec_ + "/vgpud-vf");
   fs::create_symlink(Program("SPIN_EXECUTOR"), libexec_ + "/vgpud-exec");
@@ -138,8 +133,6 @@ std::string VgpudBed::Log() const {
 VgpudBed::~VgpudBed() {
   Stop();
   if (testing::Test::HasFailure()) fmt::print(stderr, "log of vgpud in {}:\n{}", root_, Log());
-  std::error_code ignored;
-  fs::remove_all(root_, ignored);
 }
 
 Finished VgpudBed::Ctl(std::vector<std::string> args) const {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "tests/scratch_dir.h"
 
 namespace vgpud::daemon {
 
@@ -48,9 +49,10 @@ class VgpudBed {
   std::string DaemonProgramDir() const { return libexec_; }
 
  private:
-  std::string root_;
-  std::string runtime_dir_;
-  std::string libexec_;
+  const ScratchDir scratch_;
+  const std::string& root_ = scratch_.path();
+  const std::string runtime_dir_ = root_ + "/run";
+  const std::string libexec_ = root_ + "/libexec";
   pid_t pid_ = -1;
 };
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/integration/vgpud/vgpud_bed.h"
+#include "tests/scratch_dir.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -18,15 +19,6 @@ using Json = nlohmann::json;
 // A configuration file of its own, and a daemon that reads it.
 class Configured : public testing::Test {
  protected:
-  Configured() {
-    std::string pattern = (fs::temp_directory_path() / "vgpud-config-XXXXXX").string();
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    directory_ = pattern;
-  }
-  ~Configured() override {
-    bed_.reset();
-    fs::remove_all(directory_);
-  }
   std::string file() const { return directory_ / "vgpud.toml"; }
   void Write(const std::string& text) const { std::ofstream(file()) << text; }
   void Start(const std::string& text, std::vector<std::string> more = {}) {
@@ -49,7 +41,8 @@ class Configured : public testing::Test {
     EXPECT_TRUE(Eventually([&] { return bed_->Log().find("reload: ", before.size()) != std::string::npos; }));
   }
 
-  fs::path directory_;
+  const ScratchDir scratch_;
+  const fs::path directory_ = scratch_.path();
   std::unique_ptr<VgpudBed> bed_;
 };
 

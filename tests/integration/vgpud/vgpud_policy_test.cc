@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
 
 #include "base/clock.h"
 #include "tests/integration/vgpud/policy_bed.h"
+#include "tests/scratch_dir.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -49,9 +49,8 @@ TEST(VgpudPolicy, TheDaemonStartsWithWhatItIsTold) {
 }
 
 TEST(VgpudPolicy, AConfigurationFileIsReadAgainOnSighup) {
-  std::string directory = "/tmp/vgpud-policy-XXXXXX";
-  ASSERT_NE(nullptr, ::mkdtemp(directory.data()));
-  const std::string file = directory + "/vgpud.toml";
+  const ScratchDir directory;
+  const std::string file = directory.path() + "/vgpud.toml";
   const auto write = [&](const char* text) { std::ofstream(file) << text; };
   write("[gpu]\nbase_slice_us = 3000\nmax_slice_us = 50000\n");
   PolicyBed bed({"--config", file});
@@ -76,7 +75,6 @@ TEST(VgpudPolicy, AConfigurationFileIsReadAgainOnSighup) {
   EXPECT_EQ(4000, knob("base_slice_us"));
   EXPECT_EQ(60'000, knob("max_slice_us")) << "what the file says as before is nobody's business";
   EXPECT_EQ("ready", bed.Do("GET", "/v1/vfs/a")["state"]);
-  std::filesystem::remove_all(directory);
 }
 
 TEST(VgpudPolicy, RelaxedLetsAKernelFinishAndTakesTheTimeBack) {

@@ -13,21 +13,12 @@
 
 #include "base/mapping.h"
 #include "base/message.h"
+#include "tests/scratch_dir.h"
 
 namespace vgpud {
 namespace {
 
 bool IsOpen(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
-
-class TempDir {
- public:
-  TempDir() {
-    char name[] = "/tmp/vgpud-base-XXXXXX";
-    path = ::mkdtemp(name);
-  }
-  ~TempDir() { std::filesystem::remove_all(path); }
-  std::string path;
-};
 
 TEST(UniqueFdTest, ClosesOnceAndMoves) {
   UniqueFd a = *MakeEventFd();
@@ -111,8 +102,8 @@ TEST(EventFdTest, SignalThenDrain) {
 }
 
 TEST(UnixSocketTest, ListensPrivatelyAndReplacesAnOldSocket) {
-  const TempDir dir;
-  const std::string path = dir.path + "/s.sock";
+  const ScratchDir dir;
+  const std::string path = dir.path() + "/s.sock";
   { const UniqueFd first = *ListenUnix(path, SOCK_STREAM); }
   const auto second = ListenUnix(path, SOCK_STREAM);
   ASSERT_TRUE(second) << second.error().context;
@@ -123,8 +114,8 @@ TEST(UnixSocketTest, ListensPrivatelyAndReplacesAnOldSocket) {
 }
 
 TEST(UnixSocketTest, NeverRemovesAFileThatIsNoSocket) {
-  const TempDir dir;
-  const std::string path = dir.path + "/precious";
+  const ScratchDir dir;
+  const std::string path = dir.path() + "/precious";
   std::ofstream(path) << "data";
   const auto fd = ListenUnix(path, SOCK_STREAM);
   ASSERT_FALSE(fd);
@@ -133,8 +124,8 @@ TEST(UnixSocketTest, NeverRemovesAFileThatIsNoSocket) {
 }
 
 TEST(UnixSocketTest, PathsMayBe107BytesLong) {
-  const TempDir dir;
-  const std::string longest = dir.path + "/" + std::string(106 - dir.path.size(), 'x');
+  const ScratchDir dir;
+  const std::string longest = dir.path() + "/" + std::string(106 - dir.path().size(), 'x');
   const auto listener = ListenUnix(longest, SOCK_STREAM);
   ASSERT_TRUE(listener) << listener.error().context;
   const auto client = ConnectUnix(longest, SOCK_STREAM);
@@ -152,9 +143,9 @@ TEST(UnixSocketTest, PathsMayBe107BytesLong) {
 }
 
 TEST(UnixSocketTest, TheModeOfOtherFilesStays) {
-  const TempDir dir;
+  const ScratchDir dir;
   const mode_t before = ::umask(022);
-  { const UniqueFd socket = *ListenUnix(dir.path + "/s", SOCK_STREAM); }
+  { const UniqueFd socket = *ListenUnix(dir.path() + "/s", SOCK_STREAM); }
   EXPECT_EQ(022u, ::umask(before));
 }
 

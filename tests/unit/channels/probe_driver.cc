@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda of what gpu_probe calls (tools/gpucheck/driver.h), for its test: channels on the model's control device
-// (GPU_CHECK_CONTROL_DEVICE), memory of this process, and of all kernels one does something: "beats" counts as long as
-// that device lets it, each time somebody asks.
+// A libcuda of what gpu-check calls (gpu/cuda/driver_calls.h), for the test of gpu_probe: channels on the model's
+// control device (GPU_CHECK_CONTROL_DEVICE), memory of this process, and of all kernels one does something: "beats"
+// counts as long as that device lets it, each time somebody asks.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/scratch_dir.h"
 #include "tests/unit/nvml/status_server.h"
 
 namespace vgpud::nvml {
@@ -92,13 +93,12 @@ TEST(Source, NoSocketIsAnError) {
 
 class Devices : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_NE(nullptr, mkdtemp(folder_.data())); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   void Make(const std::string& name, const std::string& address) {
     std::filesystem::create_directories(folder_ + "/" + name);
     if (!address.empty()) std::filesystem::create_symlink("../../../" + address, folder_ + "/" + name + "/device");
   }
-  std::string folder_ = "/tmp/nvml_devices_XXXXXX";
+  const ScratchDir scratch_;
+  const std::string& folder_ = scratch_.path();
 };
 
 TEST_F(Devices, AreFoundByNumberWithTheirAddresses) {

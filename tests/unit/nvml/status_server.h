@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "guest-driver-shim/include/uapi/vgpu_channel_sock.h"
+#include "tests/scratch_dir.h"
 
 namespace vgpud {
 
@@ -21,8 +22,6 @@ class StatusServer {
   // Sends what `answer` says to each request; an empty answer ends the connection. On a thread of its own.
   using Answer = std::function<std::string(const vgpu_sock_request&)>;
   explicit StatusServer(Answer answer) : answer_(std::move(answer)) {
-    char name[] = "/tmp/nvml_socket_XXXXXX";
-    directory_ = mkdtemp(name);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     strcpy(address.sun_path, path().c_str());
@@ -35,10 +34,8 @@ class StatusServer {
     shutdown(listener_, SHUT_RDWR);
     thread_.join();
     close(listener_);
-    unlink(path().c_str());
-    rmdir(directory_.c_str());
   }
-  std::string path() const { return directory_ + "/s"; }
+  std::string path() const { return directory_.path() + "/s"; }
 
   static std::string Bytes(const auto& value, size_t bytes = 0) {
     return {reinterpret_cast<const char*>(&value), bytes == 0 ? sizeof value : bytes};
@@ -62,7 +59,7 @@ class StatusServer {
   }
 
   const Answer answer_;
-  std::string directory_;
+  const ScratchDir directory_;
   int listener_ = -1;
   std::thread thread_;
 };

@@ -3,15 +3,14 @@
 #include "guest-driver-shim/libcuda/channel/channel_list.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <set>
 #include <tuple>
 
 #include "guest-driver-shim/libcuda/channel/pci_address.h"
+#include "tests/scratch_dir.h"
 
 namespace vgpud::cuda {
 namespace {
@@ -29,8 +28,8 @@ TEST(ChannelList, IsPathsWithCommasBetween) {
 }
 
 TEST(ChannelList, ADirectoryStandsForTheSocketsInIt) {
-  char made[] = "/tmp/channel_list_XXXXXX";
-  const std::string folder = mkdtemp(made);
+  const ScratchDir made;
+  const std::string& folder = made.path();
   EXPECT_EQ(Paths{}, ParseChannelList(folder).sockets);
   EXPECT_EQ(folder + ": no file in that directory ends with .channel.sock", ParseChannelList(folder).why);
   for (const char* name : {"b.channel.sock", "a.channel.sock", "a.sock", ".channel.sock", "c.channel.sock.old"})
@@ -41,12 +40,11 @@ TEST(ChannelList, ADirectoryStandsForTheSocketsInIt) {
   EXPECT_EQ((Paths{"/x", both[0], both[1], "/y"}), ParseChannelList("/x," + folder + ",/y").sockets);
   EXPECT_EQ((Paths{folder + "/a.sock"}), ParseChannelList(folder + "/a.sock").sockets)
       << "a file may be called anything";
-  std::filesystem::remove_all(folder);
 }
 
 TEST(ChannelList, IsReadFromTheEnvironmentElseFromTheUsualFolder) {
-  char made[] = "/tmp/channel_list_XXXXXX";
-  const std::string folder = mkdtemp(made);
+  const ScratchDir made;
+  const std::string& folder = made.path();
   unsetenv("VGPU_CHANNEL");
   for (const char* value : {"", static_cast<const char*>(nullptr)}) {
     if (value != nullptr) setenv("VGPU_CHANNEL", value, 1);
@@ -60,7 +58,6 @@ TEST(ChannelList, IsReadFromTheEnvironmentElseFromTheUsualFolder) {
   setenv("VGPU_CHANNEL", "/a,/b", 1);
   EXPECT_EQ((Paths{"/a", "/b"}), ChannelsOfEnvironment(folder)->sockets);
   unsetenv("VGPU_CHANNEL");
-  std::filesystem::remove_all(folder);
 }
 
 TEST(PciAddress, IsMadeOfTheUuid) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuGetProcAddress of the library as built, and that everything it hands out is its own.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include "gpu/cuda/driver_calls.h"
 #include "guest-driver-shim/libcuda/generated/cuda_api.h"
 
 namespace {
@@ -49,6 +51,15 @@ TEST(GetProcAddress, PerThreadFlagPrefersTheTwin) {
   EXPECT_EQ(Address(cuLaunchKernel), Ask("cuLaunchKernel", 7000, 0).function);
   EXPECT_EQ(Address(cuMemcpyHtoD_v2_ptds), Ask("cuMemcpyHtoD", 7000, 2).function);
   EXPECT_EQ(Address(cuMemAlloc_v2), Ask("cuMemAlloc", 3020, 2).function) << "no twin: the plain one";
+}
+
+// gpu/cuda/driver_calls.h has both names of each form of a call.
+TEST(GetProcAddress, FindsTheCallsOfOurProgramsAsTheDynamicLinkerDoes) {
+  for (const auto& row : vgpud::driver::kCallRows) {
+    const Answer answer = Ask(row.name, row.version);
+    EXPECT_NE(nullptr, answer.function) << row.name << " of version " << row.version;
+    EXPECT_EQ(dlsym(RTLD_DEFAULT, row.symbol), answer.function) << row.symbol << " for " << row.name;
+  }
 }
 
 TEST(GetProcAddress, TellsUnknownNamesFromNewerOnes) {

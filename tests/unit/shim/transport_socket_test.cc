@@ -14,6 +14,7 @@
 
 #include "guest-driver-shim/libcuda/channel/os.h"
 #include "guest-driver-shim/libcuda/channel/transport.h"
+#include "tests/scratch_dir.h"
 #include "tests/unit/shim/fake_executor.h"
 
 namespace vgpud::cuda {
@@ -31,9 +32,6 @@ struct Reply {
 class Server {
  public:
   explicit Server(std::function<Reply(const vgpu_sock_request&)> answer) {
-    char name[] = "/tmp/shim_socket_XXXXXX";
-    directory_ = mkdtemp(name);
-    path_ = directory_ + "/s";
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     strcpy(address.sun_path, path_.c_str());
@@ -56,8 +54,6 @@ class Server {
     shutdown(listener_.get(), SHUT_RDWR);
     if (connection_) shutdown(connection_.get(), SHUT_RDWR);
     thread_.join();
-    unlink(path_.c_str());
-    rmdir(directory_.c_str());
   }
   void HangUp() { shutdown(connection_.get(), SHUT_RDWR); }
   vgpu_sock_request last() {
@@ -109,7 +105,8 @@ class Server {
     }
     sendmsg(connection_.get(), &message, MSG_NOSIGNAL);
   }
-  std::string directory_, path_;
+  const ScratchDir directory_;
+  const std::string path_ = directory_.path() + "/s";
   OwnedFd listener_, connection_;
   std::mutex mutex_;
   vgpu_sock_request last_{};

@@ -2,7 +2,6 @@
 #include "vfio/vf.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 
 #include "base/message.h"
 #include "base/slice_memory.h"
+#include "tests/scratch_dir.h"
 #include "tests/unit/vfio/vfio_server_rig.h"
 
 namespace vgpud::vfio {
@@ -32,8 +32,6 @@ UniqueFd Listen(const std::string& path, int type) { return *ListenUnix(path, ty
 // A VF in this process, and the ends of vgpud and of QEMU.
 class VfTest : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_NE(nullptr, ::mkdtemp(folder_.data())); }
-  void TearDown() override { fs::remove_all(folder_); }
   void StartVf(const vf_link::Configure& configure, const std::string& slice_pages) {
     SocketPair link = *MakeSeqpacketPair();
     vgpud_ = std::move(link.a);
@@ -50,7 +48,8 @@ class VfTest : public testing::Test {
   }
   std::string vfio_socket() const { return folder_ + "/a"; }
 
-  std::string folder_ = (fs::temp_directory_path() / "vgpud-vf-XXXXXX").string();
+  const ScratchDir scratch_;
+  const std::string& folder_ = scratch_.path();
   EventLoop loop_;
   UniqueFd vgpud_;
   std::unique_ptr<Vf> vf_;

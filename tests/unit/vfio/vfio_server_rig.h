@@ -2,14 +2,13 @@
 // A VF without processes behind its vfio-user socket, and clients that speak to it in bytes.
 #pragma once
 
-#include <stdlib.h>
 #include <sys/socket.h>
 
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <string>
 
+#include "tests/scratch_dir.h"
 #include "tests/unit/vfio/vf_rig.h"
 #include "vfio/vfio_server.h"
 
@@ -79,12 +78,9 @@ class TestClient {
 class VfioServerRig : public VfRig {
  protected:
   void SetUp() override {
-    ASSERT_NE(nullptr, ::mkdtemp(folder_.data()));
-    path_ = folder_ + "/vfio.sock";
     server_ = std::make_unique<VfioServer>(loop, *ListenUnix(path_, SOCK_STREAM), *function, *channels, figures, guard,
                                            [this](bool there) { changes_.push_back(there); });
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   // One turn of the loop: each event that is due now, once.
   void Turn() { event_base_loop(loop.base(), EVLOOP_NONBLOCK | EVLOOP_ONCE); }
@@ -126,8 +122,8 @@ class VfioServerRig : public VfRig {
     return Bytes(wire::RegionAccess{offset, region, bytes});
   }
 
-  std::string folder_ = (std::filesystem::temp_directory_path() / "vgpud-server-XXXXXX").string();
-  std::string path_;
+  const ScratchDir scratch_;
+  const std::string path_ = scratch_.path() + "/vfio.sock";
   std::vector<bool> changes_;  // clients that came and went
   std::unique_ptr<VfioServer> server_;
   uint16_t id_ = 0;

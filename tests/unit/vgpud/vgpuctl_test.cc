@@ -76,22 +76,22 @@ TEST(HttpReplyTest, OkIsAnyStatusOfSuccess) {
 
 const control::KnobInfo& Knob(const char* field) { return *control::FindKnob(field); }
 
-TEST(KnobInputTest, ByTheUnitOfTheKnob) {
-  EXPECT_EQ(KnobInput{int64_t{300}}, *ParseKnob(Knob("weight"), "300"));
-  EXPECT_EQ(KnobInput{int64_t{-1}}, *ParseKnob(Knob("weight"), "-1"));
-  EXPECT_EQ(KnobInput{int64_t{1500}}, *ParseKnob(Knob("slice_us"), "1.5ms"));
-  EXPECT_EQ(KnobInput{0.25}, *ParseKnob(Knob("guarantee"), "25%"));
-  EXPECT_EQ(KnobInput{0.25}, *ParseKnob(Knob("guarantee"), "0.25"));
-  EXPECT_EQ(KnobInput{int64_t{10}}, *ParseKnob(Knob("floor_percent"), "10%"));
+TEST(TypedKnobTest, ByTheUnitOfTheKnob) {
+  EXPECT_EQ(CtlJson(300), *ParseKnob(Knob("weight"), "300"));
+  EXPECT_EQ(CtlJson(-1), *ParseKnob(Knob("weight"), "-1"));
+  EXPECT_EQ(CtlJson(1500), *ParseKnob(Knob("slice_us"), "1.5ms"));
+  EXPECT_EQ(CtlJson(0.25), *ParseKnob(Knob("guarantee"), "25%"));
+  EXPECT_EQ(CtlJson(0.25), *ParseKnob(Knob("guarantee"), "0.25"));
+  EXPECT_EQ(CtlJson(10), *ParseKnob(Knob("floor_percent"), "10%"));
   for (const char* word : {"auto", "none", "off", "default"})
-    EXPECT_EQ(KnobInput{}, *ParseKnob(Knob("limit"), word)) << word;
+    EXPECT_EQ(CtlJson(nullptr), *ParseKnob(Knob("limit"), word)) << word;
   const auto group = ParseGroupKnob(Knob("group_weight"), "3=200");
   ASSERT_TRUE(group);
   EXPECT_EQ("3", group->group);
-  EXPECT_EQ(KnobInput{int64_t{200}}, group->value);
+  EXPECT_EQ(CtlJson(200), group->value);
 }
 
-TEST(KnobInputTest, WhatIsNoValueIsRefused) {
+TEST(TypedKnobTest, WhatIsNoValueIsRefused) {
   const std::pair<const char*, const char*> bad[] = {{"weight", "many"}, {"weight", ""},          {"weight", "5%"},
                                                      {"slice_us", "5"},  {"guarantee", "x"},      {"guarantee", "0.5 "},
                                                      {"guarantee", "%"}, {"guarantee", "1/4"},    {"guarantee", "nan"},
@@ -100,7 +100,7 @@ TEST(KnobInputTest, WhatIsNoValueIsRefused) {
   for (const char* text : {"3", "=200", "3=", "3=x"}) EXPECT_FALSE(ParseGroupKnob(Knob("group_weight"), text)) << text;
 }
 
-TEST(KnobInputTest, PartsAreReadAsPercent) {
+TEST(TypedKnobTest, PartsAreReadAsPercent) {
   EXPECT_EQ("25%", FormatPart(0.25));
   EXPECT_EQ("33.33%", FormatPart(1.0 / 3));
   EXPECT_EQ("0%", FormatPart(0));
@@ -118,11 +118,11 @@ TEST(VfInputTest, IsANameAndKnobsWithTheirUnits) {
   EXPECT_EQ("guest-a", input->name);
   ASSERT_EQ(4u, input->knobs.size());
   EXPECT_EQ("weight", input->knobs[0].first->field);
-  EXPECT_EQ(KnobInput{int64_t{300}}, input->knobs[0].second);
-  EXPECT_EQ(KnobInput{0.5}, input->knobs[1].second);
+  EXPECT_EQ(CtlJson(300), input->knobs[0].second);
+  EXPECT_EQ(CtlJson(0.5), input->knobs[1].second);
   EXPECT_EQ("slice_us", input->knobs[2].first->field);
-  EXPECT_EQ(KnobInput{int64_t{2000}}, input->knobs[2].second);
-  EXPECT_EQ(KnobInput{std::monostate{}}, input->knobs[3].second);
+  EXPECT_EQ(CtlJson(2000), input->knobs[2].second);
+  EXPECT_EQ(CtlJson(nullptr), input->knobs[3].second);
 }
 
 TEST(VfInputTest, WhatIsWrongIsNamed) {

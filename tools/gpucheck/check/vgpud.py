@@ -2,30 +2,17 @@
 """The vgpud that is checked, in a directory of its own, and what it counts."""
 import contextlib
 import ctypes
-import http.client
 import json
 import os
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 
-from . import driver
+from . import control, driver  # control: tools/lib/vgpuguest, which tools/gpu-check puts next to this file
 from .driver import NotMeasured
-
-
-class _Connection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=10)
-        self._path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
 
 
 class Vgpud:
@@ -33,12 +20,8 @@ class Vgpud:
         self.directory, self.log = directory, log
 
     def ask(self, method, path, body=None):
-        connection = _Connection(os.path.join(self.directory, "control.sock"))
-        with contextlib.closing(connection):
-            connection.request(method, path, None if body is None else json.dumps(body), {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            text = answer.read().decode()
-        if answer.status >= 400:
+        status, text = control.ask(os.path.join(self.directory, "control.sock"), method, path, body)
+        if status >= 400:
             raise NotMeasured(f"vgpud: {method} {path}: {text.strip()}")
         return json.loads(text) if text.strip() else {}
 

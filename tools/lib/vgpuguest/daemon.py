@@ -1,49 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """vgpud: a private one, or the one that the user named."""
 import contextlib
-import http.client
 import json
 import os
 import select
 import signal
-import socket
-import struct
 import subprocess
 
-from . import process
+from . import control, process
 from .paths import VGPUCTL, VGPUD, ToolError, need
-
-
-def connect(path, timeout):
-    """A connection to the control socket there, or to the one for this user alone. While its queue is full this waits, as vgpuctl does; Python's
-    own time-out would refuse at once."""
-    with contextlib.suppress(OSError):
-        return _connect(os.path.join(os.path.dirname(path), "own.sock"), timeout)
-    return _connect(path, timeout)
-
-
-def _connect(path, timeout):
-    connection = socket.socket(socket.AF_UNIX)
-    try:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", int(timeout), int(timeout % 1 * 1e6)))
-        connection.connect(path)
-        connection.settimeout(timeout)
-    except BlockingIOError as error:
-        connection.close()
-        raise TimeoutError(f"{path}: the queue of those who connect was full for {timeout} s") from error
-    except OSError:
-        connection.close()
-        raise
-    return connection
-
-
-class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=10)
-        self._path = path
-
-    def connect(self):
-        self.sock = connect(self._path, self.timeout)
 
 
 class Daemon:
@@ -68,13 +33,9 @@ class Daemon:
         return json.loads(answer) if answer.strip() else {}
 
     def request(self, method, path, body=None):
-        """The JSON answer to a request of docs/scheduling.md: as ctl, without a process that needs a processor."""
-        connection = _UnixConnection(os.path.join(self.runtime_dir, "control.sock"))
-        with contextlib.closing(connection):
-            connection.request(method, path, None if body is None else json.dumps(body), {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            text = answer.read().decode()
-        if answer.status >= 400:
+        """The JSON answer to a request of docs/api.md: as ctl, without a process that needs a processor."""
+        status, text = control.ask(os.path.join(self.runtime_dir, "control.sock"), method, path, body)
+        if status >= 400:
             raise ToolError(f"{method} {path}: {text.strip()}")
         return json.loads(text)
 

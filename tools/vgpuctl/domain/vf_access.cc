@@ -27,8 +27,8 @@ constexpr const char* kUnnamed = "vgpud0";  // libvirt names it when the domain 
 constexpr const char* kProfiles = "/etc/apparmor.d/libvirt/";
 
 // null: vgpud has none of that name.
-tl::expected<CtlJson, int> Find(const CtlArgs& args, const std::string& vf) {
-  const auto listed = Ask(args, "GET", "/v1/vfs");
+tl::expected<CtlJson, int> Find(const Contact& contact, const std::string& vf) {
+  const auto listed = Ask(contact, "GET", "/v1/vfs");
   if (!listed) return tl::unexpected(listed.error());
   for (const CtlJson& each : listed->json.value("vfs", CtlJson::array()))
     if (Text(each, "name") == vf) return each;
@@ -36,10 +36,10 @@ tl::expected<CtlJson, int> Find(const CtlArgs& args, const std::string& vf) {
 }
 
 // The same; one that is being destroyed is waited for, as long as --timeout says.
-tl::expected<CtlJson, int> FindSettled(const CtlArgs& args, const std::string& vf) {
-  const TimePoint end = Now() + args.timeout;
+tl::expected<CtlJson, int> FindSettled(const Contact& contact, const std::string& vf) {
+  const TimePoint end = Now() + contact.timeout;
   for (;;) {
-    auto found = Find(args, vf);
+    auto found = Find(contact, vf);
     if (!found || found->is_null() || Text(*found, "state") != "closing" || Now() > end) return found;
     std::this_thread::sleep_for(kLookAgain);
   }
@@ -70,11 +70,10 @@ CtlJson Owner(const DomainId& domain) {
 }
 
 // The request that makes it.
-tl::expected<CtlJson, int> BodyOf(const CtlArgs& args, const Hostdev& hostdev) {
-  CtlArgs wanted = args;
+tl::expected<CtlJson, int> BodyOf(const Hostdev& hostdev) {
+  NewVf wanted;
   wanted.name = hostdev.vf;
   wanted.transient = true;
-  wanted.knobs.clear();
   for (const auto& [name, value] : hostdev.settings) {
     if (name == "profile") wanted.profile = value;
     if (name == "tenant") wanted.tenant = value;
@@ -86,14 +85,14 @@ tl::expected<CtlJson, int> BodyOf(const CtlArgs& args, const Hostdev& hostdev) {
   return CreateBody(wanted);
 }
 
-tl::expected<void, int> Make(const CtlArgs& args, const Hostdev& hostdev, const DomainId& domain) {
-  auto body = BodyOf(args, hostdev);
+tl::expected<void, int> Make(const Contact& contact, const Hostdev& hostdev, const DomainId& domain) {
+  auto body = BodyOf(hostdev);
   if (!body) return tl::unexpected(body.error());
   if (const CtlJson owner = Owner(domain); !owner.is_null()) {
     body->update(owner);
     (*body)["ends_with_domain"] = true;
   }
-  const auto made = Ask(args, "POST", "/v1/vfs", *body);
+  const auto made = Ask(contact, "POST", "/v1/vfs", *body);
   if (!made) return tl::unexpected(made.error());
   return {};
 }
@@ -128,8 +127,8 @@ tl::expected<void, int> WriteNew(const std::string& path, const std::string& tex
 
 }  // namespace
 
-Places PlacesOf(const CtlArgs& args) {
-  return {args.runtime_dir.empty() ? control::RuntimeDirOfClient() : args.runtime_dir};
+Places PlacesOf(const Contact& contact) {
+  return {contact.runtime_dir.empty() ? control::RuntimeDirOfClient() : contact.runtime_dir};
 }
 
 tl::expected<void, int> PutHeldState(const Places& places) {
@@ -138,21 +137,21 @@ tl::expected<void, int> PutHeldState(const Places& places) {
   return WriteNew(places.HeldState(), HeldStateImage(), 0444);
 }
 
-tl::expected<void, int> CheckWanted(const CtlArgs& args, const std::vector<Hostdev>& hostdevs) {
+tl::expected<void, int> CheckWanted(const Contact& contact, const std::vector<Hostdev>& hostdevs) {
   for (const Hostdev& hostdev : hostdevs) {
     if (hostdev.settings.empty()) continue;
-    auto body = BodyOf(args, hostdev);
+    auto body = BodyOf(hostdev);
     if (!body) return tl::unexpected(body.error());
     if (hostdev.vf.empty()) (*body)["name"] = kUnnamed;
-    const auto answer = AskIfServed(args, "POST", "/v1/vfs?dry_run=1&queue=1", *body);
+    const auto answer = AskIfServed(contact, "POST", "/v1/vfs?dry_run=1&queue=1", *body);
     if (!answer) return tl::unexpected(answer.error());
   }
   return {};
 }
 
-tl::expected<void, int> PrepareVf(const CtlArgs& args, const Hostdev& hostdev, const DomainId& domain,
+tl::expected<void, int> PrepareVf(const Contact& contact, const Hostdev& hostdev, const DomainId& domain,
                                   std::optional<uid_t> user) {
-  const auto vf = FindSettled(args, hostdev.vf);
+  const auto vf = FindSettled(contact, hostdev.vf);
   if (!vf) return tl::unexpected(vf.error());
   if (vf->is_null() && hostdev.settings.empty())
     return Refuse(fmt::format("vgpud has no VF {}: make it (vgpuctl create {}), or say profile='1/4' in the domain",
@@ -161,36 +160,36 @@ tl::expected<void, int> PrepareVf(const CtlArgs& args, const Hostdev& hostdev, c
     if (const auto fits = CheckFree(hostdev, *vf); !fits) return fits;
   const bool is_made = !hostdev.settings.empty();
   if (is_made && !vf->is_null())
-    if (const auto done = ReleaseVf(args, hostdev); !done) return done;
+    if (const auto done = ReleaseVf(contact, hostdev); !done) return done;
   if (is_made) {
-    if (const auto done = Make(args, hostdev, domain); !done) return done;
+    if (const auto done = Make(contact, hostdev, domain); !done) return done;
   } else if (const CtlJson owner = Owner(domain); !owner.is_null()) {
-    const auto noted = Ask(args, "POST", fmt::format("/v1/vfs/{}/domain", hostdev.vf), owner);
+    const auto noted = Ask(contact, "POST", fmt::format("/v1/vfs/{}/domain", hostdev.vf), owner);
     if (!noted) return tl::unexpected(noted.error());
   }
   if (!user) return {};
-  const auto given = Give(PlacesOf(args).Socket(hostdev.vf), *user);
-  if (!given) (void)ReleaseVf(args, hostdev);
+  const auto given = Give(PlacesOf(contact).Socket(hostdev.vf), *user);
+  if (!given) (void)ReleaseVf(contact, hostdev);
   return given;
 }
 
-tl::expected<void, int> GiveVf(const CtlArgs& args, const Hostdev& hostdev, uid_t user) {
-  return Give(PlacesOf(args).Socket(hostdev.vf), user);
+tl::expected<void, int> GiveVf(const Contact& contact, const Hostdev& hostdev, uid_t user) {
+  return Give(PlacesOf(contact).Socket(hostdev.vf), user);
 }
 
-tl::expected<void, int> ReleaseVf(const CtlArgs& args, const Hostdev& hostdev) {
-  const auto vf = FindSettled(args, hostdev.vf);
+tl::expected<void, int> ReleaseVf(const Contact& contact, const Hostdev& hostdev) {
+  const auto vf = FindSettled(contact, hostdev.vf);
   if (!vf) return tl::unexpected(vf.error());
   if (vf->is_null()) return {};
   if (!hostdev.settings.empty()) {
     if (!vf->value("transient", false)) return {};  // somebody else's
-    const auto gone = Ask(args, "DELETE", "/v1/vfs/" + hostdev.vf);
+    const auto gone = Ask(contact, "DELETE", "/v1/vfs/" + hostdev.vf);
     if (!gone) return tl::unexpected(gone.error());
     return {};
   }
-  if (const auto noted = Ask(args, "DELETE", fmt::format("/v1/vfs/{}/domain", hostdev.vf)); !noted)
+  if (const auto noted = Ask(contact, "DELETE", fmt::format("/v1/vfs/{}/domain", hostdev.vf)); !noted)
     return tl::unexpected(noted.error());
-  const Places places = PlacesOf(args);
+  const Places places = PlacesOf(contact);
   struct stat directory {};
   if (::stat(places.runtime_dir.c_str(), &directory) != 0) return {};
   return Give(places.Socket(hostdev.vf), directory.st_uid);

@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 
 #include <cstring>
-#include <filesystem>
 
 #include "guest-driver-shim/include/uapi/vgpu_channel_sock.h"
+#include "tests/scratch_dir.h"
 #include "tests/unit/vfio/channel/channel_rig.h"
 
 namespace vgpud::vfio {
@@ -27,24 +27,19 @@ class ChannelServerTest : public ChannelRig {
     std::vector<ForeignFd> fds;
   };
   void SetUp() override {
-    ASSERT_NE(nullptr, ::mkdtemp(folder_.data()));
     figures.name = std::string(70, 'n');
     figures.slice_us = 2'000;
     figures.weight = 300;
     for (uint8_t i = 0; i < 16; ++i) figures.uuid[i] = static_cast<uint8_t>(i + 1);
     Start();
   }
-  void TearDown() override {
-    server_.reset();
-    std::filesystem::remove_all(folder_);
-  }
+  void TearDown() override { server_.reset(); }
   void Start() {
     server_.reset();
-    server_ =
-        std::make_unique<ChannelServer>(loop, *ListenUnix(folder_ + "/s", SOCK_SEQPACKET), *table, figures, guard);
+    server_ = std::make_unique<ChannelServer>(loop, *ListenUnix(path_, SOCK_SEQPACKET), *table, figures, guard);
   }
   UniqueFd Connect() {
-    UniqueFd client = *ConnectUnix(folder_ + "/s", SOCK_SEQPACKET);
+    UniqueFd client = *ConnectUnix(path_, SOCK_SEQPACKET);
     EXPECT_EQ(0, ::fcntl(client.get(), F_SETFL, O_NONBLOCK));
     Pump();
     return client;
@@ -88,7 +83,8 @@ class ChannelServerTest : public ChannelRig {
     return st.st_size;
   }
 
-  std::string folder_ = (std::filesystem::temp_directory_path() / "vgpud-channel-XXXXXX").string();
+  const ScratchDir scratch_;
+  const std::string path_ = scratch_.path() + "/s";
   std::unique_ptr<ChannelServer> server_;
 };
 
@@ -109,7 +105,8 @@ TEST_F(ChannelServerTest, OpenAnswersWithTheVfAndTheChannelsMemory) {
   EXPECT_EQ(2'000u, info.slice_us);
   EXPECT_EQ(300u, info.weight);
   EXPECT_EQ(0, std::memcmp(figures.uuid.data(), info.uuid, 16));
-  EXPECT_EQ(std::string(63, 'n') + '\0', std::string(info.name, 64));
+  EXPECT_EQ(std::string(63, 'n'), std::string(info.name, 63));
+  EXPECT_EQ('\0', info.name[63]);
   ASSERT_EQ(3u, answer.fds.size());
   EXPECT_EQ(0x231000u, SizeOf(answer.fds[0]));
   vgpu_channel_header header{};

@@ -231,6 +231,16 @@ TEST_F(CalendarKeeperTest, AReloadTakesAPeriodAway) {
   EXPECT_TRUE(keeper_->Report().empty());
 }
 
+// A file that was damaged, or of another release.
+TEST_F(CalendarKeeperTest, WhatWasBeforeAndCannotBePutBackIsSaid) {
+  for (const char* before : {"many", "", "99999999999999999999", "0"}) {
+    values_[kWeight] = "800";
+    Start(Overlay::Write({{kWeight, {before, "800", uuid_}}}));
+    EXPECT_EQ("800", values_[kWeight]) << before;
+    EXPECT_NE(std::string::npos, keeper_->problem().find("vf x weight can't be")) << keeper_->problem();
+  }
+}
+
 TEST_F(CalendarKeeperTest, WhatIsKeptIsReadWithCare) {
   for (const char* text :
        {"", "\n", "x\t\tweight\t100", "x\t\tweight\n", "a\tb\tc\td\te\tf\tg\n", "\t\t\t\t\t\n", "\xff\xfe\n"})

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/check.h"
+#include "tests/scratch_dir.h"
 #include "vgpud/control/control.h"
 #include "vgpud/live/configuration.h"
 #include "vgpud/registry/vf_service.h"
@@ -35,17 +35,15 @@ struct Answer {
 
 struct ControlBed {
   explicit ControlBed(const std::string& state_dir = "") {
-    std::string pattern = "/tmp/vgpud-control-XXXXXX";
-    CHECK(::mkdtemp(pattern.data()) != nullptr);
     ::signal(SIGPIPE, SIG_IGN);  // as vgpud does
     config_.host_ram_bytes = uint64_t{1} << 40;
-    config_.runtime_dir = pattern;
-    config_.state_dir = state_dir.empty() ? pattern + "/state" : state_dir;
+    config_.runtime_dir = scratch_.path();
+    config_.state_dir = state_dir.empty() ? scratch_.path() + "/state" : state_dir;
     config_.scheduler.waiter.fifo_priority = 0;
     config_.scheduler.switcher.preempt_timeout = 12ms;
     config_.gpus.push_back(config_);
-    cgroups_ =
-        std::make_unique<CgroupTree>(CgroupTree::Host{.root = pattern + "/none", .self = "", .pid = -1, .id = "x"});
+    cgroups_ = std::make_unique<CgroupTree>(
+        CgroupTree::Host{.root = scratch_.path() + "/none", .self = "", .pid = -1, .id = "x"});
     replies_watch_ = loop_.OnReadable(event_.get(), [this] {
       DrainEventFd(event_.get());
       replies_.RunAll();
@@ -53,10 +51,7 @@ struct ControlBed {
     Begin();
     control_ = *Control::Serve(loop_, Control::Served(*vfs_), socket());
   }
-  ~ControlBed() {
-    Leave();
-    fs::remove_all(config_.runtime_dir);
-  }
+  ~ControlBed() { Leave(); }
   ControlBed(const ControlBed&) = delete;
   ControlBed& operator=(const ControlBed&) = delete;
   // A daemon of the configuration as it is now, which nobody can reach yet.
@@ -128,6 +123,7 @@ struct ControlBed {
     return Raw(fmt::format("{} {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{}\r\n{}", method, path, length, body));
   }
 
+  const ScratchDir scratch_;
   EventLoop loop_;
   UniqueFd event_ = *MakeEventFd();
   TaskQueue replies_{event_.get()};

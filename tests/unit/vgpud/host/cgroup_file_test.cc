@@ -8,6 +8,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/scratch_dir.h"
+
 namespace vgpud::daemon {
 namespace {
 
@@ -15,18 +17,13 @@ namespace fs = std::filesystem;
 
 class CgroupFileTest : public testing::Test {
  protected:
-  CgroupFileTest() {
-    std::string pattern = "/tmp/vgpud-cgfile-XXXXXX";
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    directory_ = pattern;
-  }
-  ~CgroupFileTest() override { fs::remove_all(directory_); }
   std::string Put(const std::string& text) {
     const std::string path = directory_ / "file";
     std::ofstream(path) << text;
     return path;
   }
-  fs::path directory_;
+  const ScratchDir scratch_;
+  const fs::path directory_ = scratch_.path();
 };
 
 TEST_F(CgroupFileTest, ANumberStandsAloneOrBehindItsKey) {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/scratch_dir.h"
 #include "vgpud/host/cgroup_file.h"
 #include "vgpud/host/cgroup_tree.h"
 #include "vgpud/host/vf_cgroup.h"
@@ -21,11 +22,6 @@ namespace fs = std::filesystem;
 // so the test makes those that it wants to see written.
 class CgroupTest : public testing::Test {
  protected:
-  CgroupTest() {
-    std::string pattern = (fs::temp_directory_path() / "vgpud-cgroup-XXXXXX").string();
-    root_ = ::mkdtemp(pattern.data());
-  }
-  ~CgroupTest() override { fs::remove_all(root_); }
   void Put(const std::string& file, const std::string& text) {
     fs::create_directories((root_ / file).parent_path());
     std::ofstream(root_ / file) << text;
@@ -57,7 +53,8 @@ class CgroupTest : public testing::Test {
           "own/vgpud-1.daemon/cgroup.procs", "own/vgpud-1.daemon/cpu.weight"})
       Put(file, "");
   }
-  fs::path root_;
+  const ScratchDir scratch_;
+  const fs::path root_ = scratch_.path();
 };
 
 TEST_F(CgroupTest, Version2IsUsedWhereItsControllersAreGivenToUs) {

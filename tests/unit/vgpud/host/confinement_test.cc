@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "base/sanitizer.h"
+#include "tests/scratch_dir.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -82,13 +83,7 @@ TEST(ConfinementTest, ProtectionsSayWhatIsInForceAndWhyNot) {
 
 class FindConfinementTest : public testing::Test {
  protected:
-  FindConfinementTest() {
-    std::string pattern = "/tmp/vgpud-confinement-XXXXXX";
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    directory_ = pattern;
-    fs::permissions(directory_, static_cast<fs::perms>(0755));
-  }
-  ~FindConfinementTest() override { fs::remove_all(directory_); }
+  FindConfinementTest() { fs::permissions(directory_, static_cast<fs::perms>(0755)); }
   // A program that does `script` and has the arguments of vgpud-exec.
   std::string Program(const std::string& script) {
     const fs::path path = directory_ / "exec";
@@ -96,7 +91,8 @@ class FindConfinementTest : public testing::Test {
     fs::permissions(path, static_cast<fs::perms>(0755));
     return path;
   }
-  fs::path directory_;
+  const ScratchDir scratch_;
+  const fs::path directory_ = scratch_.path();
 };
 
 TEST_F(FindConfinementTest, TheStatusSaysWhetherTheJailCanBeWatched) {

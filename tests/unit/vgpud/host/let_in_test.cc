@@ -9,9 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "base/fd.h"
+#include "tests/scratch_dir.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -22,15 +21,8 @@ constexpr gid_t kTeam = 61101, kOtherTeam = 61102;
 class LetInTest : public testing::Test {
  protected:
   void SetUp() override {
-    char made[] = "/tmp/let_in_XXXXXX";
-    directory_ = ::mkdtemp(made);
     ::chmod(directory_.c_str(), 0755);
-    path_ = directory_ + "/a.channel.sock";
     listener_ = std::move(*ListenUnix(path_, SOCK_STREAM));
-  }
-  void TearDown() override {
-    ::unlink(path_.c_str());
-    ::rmdir(directory_.c_str());
   }
   // Of a process with these rights.
   bool Connects(uid_t user, gid_t group) const {
@@ -43,7 +35,9 @@ class LetInTest : public testing::Test {
     ::waitpid(child, &status, 0);
     return status == 0;
   }
-  std::string directory_, path_;
+  const ScratchDir scratch_;
+  const std::string& directory_ = scratch_.path();
+  const std::string path_ = directory_ + "/a.channel.sock";
   UniqueFd listener_;
 };
 

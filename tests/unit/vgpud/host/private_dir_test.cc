@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/scratch_dir.h"
+
 namespace vgpud::daemon {
 namespace {
 
@@ -18,11 +20,6 @@ constexpr uid_t kSomebody = 54321;
 
 class PrivateDirTest : public testing::Test {
  protected:
-  PrivateDirTest() {
-    std::string pattern = (fs::temp_directory_path() / "vgpud-dir-XXXXXX").string();
-    root_ = ::mkdtemp(pattern.data());
-  }
-  ~PrivateDirTest() override { fs::remove_all(root_); }
   // The error of opening it; empty: it is fine.
   std::string Open(const fs::path& path) {
     const auto opened = OpenPrivateDir(path, 0755, "runtime directory", "--runtime-dir");
@@ -34,7 +31,8 @@ class PrivateDirTest : public testing::Test {
     return root_ / name;
   }
   static void GiveAway(const fs::path& path) { ASSERT_EQ(0, ::lchown(path.c_str(), kSomebody, kSomebody)); }
-  fs::path root_;
+  const ScratchDir scratch_;
+  const fs::path root_ = scratch_.path();
 };
 
 TEST_F(PrivateDirTest, WhatIsMissingIsMadeWhateverTheUmask) {

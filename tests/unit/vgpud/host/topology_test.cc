@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/scratch_dir.h"
 #include "vgpud/host/thread_priority.h"
 
 namespace vgpud::daemon {
@@ -18,12 +19,6 @@ using Numbers = std::vector<int>;
 // A sysfs of our own.
 class TopologyTest : public testing::Test {
  protected:
-  TopologyTest() {
-    std::string pattern = "/tmp/vgpud-sys-XXXXXX";
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    sys_ = pattern;
-  }
-  ~TopologyTest() override { fs::remove_all(sys_); }
   void Write(const std::string& path, const std::string& text) const {
     fs::create_directories((sys_ / path).parent_path());
     std::ofstream(sys_ / path) << text << "\n";
@@ -39,7 +34,8 @@ class TopologyTest : public testing::Test {
     Write(path + "resource", "0x0000000000000000 0x0000000000000000 0x0000000000000000");
   }
 
-  fs::path sys_;
+  const ScratchDir scratch_;
+  const fs::path sys_ = scratch_.path();
 };
 
 TEST_F(TopologyTest, NodesWithTheirProcessors) {

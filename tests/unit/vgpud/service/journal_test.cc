@@ -11,9 +11,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 
 #include "base/fd.h"
+#include "tests/scratch_dir.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -36,9 +36,8 @@ TEST(JournalFieldsTest, WhatAnotherProcessSaysNamesNobodyElse) {
 
 // In a process of its own, since a log goes where it goes for good.
 TEST(JournalTest, LinesGoToTheJournalWhereStderrIsOneAndElseToStderr) {
-  std::string directory = (std::filesystem::temp_directory_path() / "journal-XXXXXX").string();
-  ASSERT_NE(nullptr, ::mkdtemp(directory.data()));
-  const std::string path = directory + "/socket";
+  const ScratchDir directory;
+  const std::string path = directory.path() + "/socket";
   UniqueFd journal{::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
   sockaddr_un at{.sun_family = AF_UNIX, .sun_path = {}};
   path.copy(at.sun_path, sizeof at.sun_path - 1);
@@ -70,7 +69,6 @@ TEST(JournalTest, LinesGoToTheJournalWhereStderrIsOneAndElseToStderr) {
   EXPECT_EQ("PRIORITY=6\nSYSLOG_IDENTIFIER=vgpud\nMESSAGE=second\\nPRIORITY=0\n",
             std::string(text, static_cast<size_t>(std::max<ssize_t>(n, 0))));
   EXPECT_LT(::recv(journal.get(), text, sizeof text, 0), 0) << "one line";
-  std::filesystem::remove_all(directory);
 }
 
 }  // namespace

@@ -18,6 +18,8 @@
 #include <sstream>
 #include <vector>
 
+#include "tests/scratch_dir.h"
+
 namespace vgpud::daemon {
 namespace {
 
@@ -25,16 +27,7 @@ namespace fs = std::filesystem;
 
 class StateFilesTest : public testing::Test {
  protected:
-  StateFilesTest() {
-    std::string pattern = "/tmp/vgpud-state-XXXXXX";
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    root_ = pattern;
-    files_ = Open();
-  }
-  ~StateFilesTest() override {
-    files_.reset();
-    fs::remove_all(root_);
-  }
+  StateFilesTest() { files_ = Open(); }
   std::unique_ptr<StateFiles> Open() const {
     auto opened = StateFiles::Open(dir(), "state", "--state-dir");
     EXPECT_TRUE(opened) << opened.error().context;
@@ -58,7 +51,8 @@ class StateFilesTest : public testing::Test {
     return all && all->size() == 1 && !all->front().text ? all->front().text.error().context : "";
   }
 
-  fs::path root_;
+  const ScratchDir scratch_;
+  const fs::path root_ = scratch_.path();
   std::unique_ptr<StateFiles> files_;
 };
 

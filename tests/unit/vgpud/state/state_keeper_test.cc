@@ -12,6 +12,8 @@
 #include <mutex>
 #include <sstream>
 
+#include "tests/scratch_dir.h"
+
 namespace vgpud::daemon {
 namespace {
 
@@ -20,16 +22,7 @@ using namespace std::chrono_literals;
 
 class StateKeeperTest : public testing::Test {
  protected:
-  StateKeeperTest() {
-    std::string pattern = "/tmp/vgpud-keeper-XXXXXX";
-    EXPECT_NE(nullptr, ::mkdtemp(pattern.data()));
-    root_ = pattern;
-    keeper_ = std::make_unique<StateKeeper>(dir(), ".json", replies_);
-  }
-  ~StateKeeperTest() override {
-    keeper_.reset();
-    fs::remove_all(root_);
-  }
+  StateKeeperTest() { keeper_ = std::make_unique<StateKeeper>(dir(), ".json", replies_); }
   std::string dir() const { return root_ / "kept"; }
   std::vector<StateFiles::File> Open() { return keeper_->Open(10s, "state", "--state-dir"); }
   StateKeeper::Done Note(const std::string& what) {
@@ -62,7 +55,8 @@ class StateKeeperTest : public testing::Test {
     wake_ = true;
     woken_.notify_all();
   }};
-  fs::path root_;
+  const ScratchDir scratch_;
+  const fs::path root_ = scratch_.path();
   std::vector<std::string> said_;
   std::unique_ptr<StateKeeper> keeper_;
 };
