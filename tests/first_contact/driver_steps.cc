@@ -254,6 +254,49 @@ void Reset() {
   Call("cuMemAlloc_v2", &memory, size_t{100});
 }
 
+void Allocate() {
+  Pointer memory = 0;
+  Call("cuMemAlloc_v2", &memory, size_t{64} << 20);
+  Call("cuMemFree_v2", memory);
+}
+
+// More than the card has, and then what it has.
+void AllocateTooMuch() {
+  size_t left = 0, all = 0;
+  Pointer memory = 0;
+  Call("cuMemGetInfo_v2", &left, &all);
+  Check(Try("cuMemAlloc_v2", &memory, all + (size_t{1} << 20)) == 2, "there is more memory than the card has");
+  Call("cuMemAlloc_v2", &memory, left / 2);
+  Check(Try("cuMemAlloc_v2", &memory, left / 2 + (size_t{64} << 20)) == 2, "memory is given twice");
+  Allocate();
+}
+
+// On each card: its own context, memory and work, at the same time.
+void UseEach() {
+  constexpr size_t kBytes = 1 << 20;
+  struct Used {
+    void* context;
+    Pointer memory;
+  };
+  std::vector<Used> all(static_cast<size_t>(device_count));
+  for (int i = 0; i < device_count; ++i) {
+    Used& used = all[static_cast<size_t>(i)];
+    Call("cuDevicePrimaryCtxRetain", &used.context, i);
+    Call("cuCtxSetCurrent", used.context);
+    Call("cuMemAlloc_v2", &used.memory, kBytes);
+    Call("cuMemcpyHtoD_v2", used.memory, static_cast<const void*>(Pattern(kBytes, static_cast<unsigned>(i)).data()),
+         kBytes);
+  }
+  for (int i = 0; i < device_count; ++i) {
+    const Used& used = all[static_cast<size_t>(i)];
+    std::vector<uint8_t> got(kBytes);
+    Call("cuCtxSetCurrent", used.context);
+    Call("cuMemcpyDtoH_v2", static_cast<void*>(got.data()), used.memory, kBytes);
+    Check(got == Pattern(kBytes, static_cast<unsigned>(i)), fmt::format("memory of card {} came back wrong", i));
+    Call("cuMemFree_v2", used.memory);
+  }
+}
+
 void PrintFree() {
   size_t left = 0, all = 0;
   Call("cuMemGetInfo_v2", &left, &all);
@@ -271,9 +314,11 @@ void Wait() {
 constexpr struct {
   const char* name;
   void (*run)();
-} kSteps[] = {{"init", &Init},          {"context", &MakeContext}, {"copies", &CopyMemory}, {"host", &CopyHostMemory},
-              {"streams", &UseStreams}, {"events", &UseEvents},    {"compile", &Compile},   {"launch", &Launch},
-              {"mapped", &MapLater},    {"reset", &Reset},         {"free", &PrintFree},    {"wait", &Wait}};
+} kSteps[] = {{"init", &Init},           {"context", &MakeContext}, {"copies", &CopyMemory},
+              {"host", &CopyHostMemory}, {"streams", &UseStreams},  {"events", &UseEvents},
+              {"compile", &Compile},     {"launch", &Launch},       {"mapped", &MapLater},
+              {"reset", &Reset},         {"alloc", &Allocate},      {"too-much", &AllocateTooMuch},
+              {"each", &UseEach},        {"free", &PrintFree},      {"wait", &Wait}};
 
 }  // namespace
 

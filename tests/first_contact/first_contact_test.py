@@ -69,21 +69,26 @@ def check_mps(version):
     harness.check(said_by(version) in ended.stderr, f"{version}: whoever listens in /tmp can't hold it: {ended.stderr[-300:]}")
 
 
+# A file of comparisons, and a number of the headers with another one that is wrong in its place.
+COMPARED = (("compare.cc", "NV_ERR_INVALID_CHANNEL", "NV_ERR_INVALID_CLASS"),
+            ("compare_kernel_side.cc", "NV_ESC_REGISTER_FD", "NV_ESC_CARD_INFO"))
+
+
 def check_numbers(version):
-    """compare.cc compiles, and does not with a number that is wrong."""
-    compare = paths.REPO / "tests" / "first_contact" / "compare.cc"
+    """Each file compiles, and does not with a number that is wrong."""
     headers = fetched.FETCHED / version / "include" / "modules" / "nvidia-open-kernel"
-    command = ["c++", "-std=c++20", "-fsyntax-only", "-w", f"-I{paths.REPO}", "-isystem", headers / "common" / "inc", "-isystem",
-               headers / "nvidia-uvm", "-x", "c++", "-"]
-    text = compare.read_text(encoding="utf-8")
+    command = ["c++", "-std=c++20", "-fsyntax-only", "-w", f"-DDRIVER_MAJOR={fetched.major(version)}", f"-I{paths.REPO}", "-isystem",
+               headers / "common" / "inc", "-isystem", headers / "nvidia-uvm", "-x", "c++", "-"]
 
     def compiled(source):
         return subprocess.run(command, input=source, text=True, capture_output=True, timeout=120, check=False)
 
-    right = compiled(text)
-    harness.check(right.returncode == 0, f"{version}: the numbers are those of the headers: {right.stderr}")
-    wrong = compiled(re.sub(r"\bNV_ERR_INVALID_CHANNEL\b", "NV_ERR_INVALID_CLASS", text))
-    harness.check("static assertion" in wrong.stderr, f"{version}: a wrong number is noticed")
+    for name, number, other in COMPARED:
+        text = (paths.REPO / "tests" / "first_contact" / name).read_text(encoding="utf-8")
+        right = compiled(text)
+        harness.check(right.returncode == 0, f"{version}, {name}: the numbers are those of the headers: {right.stderr}")
+        wrong = compiled(re.sub(rf"\b{number}\b", other, text))
+        harness.check("static assertion" in wrong.stderr, f"{version}, {name}: a wrong number is noticed")
 
 
 def test():

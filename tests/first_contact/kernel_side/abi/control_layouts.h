@@ -103,6 +103,20 @@ struct ClassEngine {
   uint32_t object, class_engine, class_id, engine;
 };
 
+// What the processors of a card say of an error.
+struct SmErrors {
+  uint32_t channel, count;
+  struct {
+    uint32_t global, warp, pc, global_mask, warp_mask, pad;
+    uint64_t address, pc64;
+    uint32_t cga, cga_mask;
+  } sms[100];
+  uint32_t old_mmu_fault;
+  uint8_t mmu_fault, pad[3];
+  uint32_t fault, first;
+};
+static_assert(sizeof(SmErrors) == 4824 && offsetof(SmErrors, mmu_fault) == 4812);
+
 enum Control0000 : uint32_t {
   kGetBuildVersion = 0x101,
   kGetAttachedIds = 0x201,
@@ -139,6 +153,7 @@ enum Control2080 : uint32_t {
   kGetCopyCaps2 = 0x20802a03,
   kGetAllCopyCaps = 0x20802a0a,
 };
+enum Control83de : uint32_t { kReadSmErrors = 0x83de030c, kClearSmErrors = 0x83de0310 };
 enum ControlChannel : uint32_t {
   kGetClassEngine = 0x906f0101,
   kResetChannel = 0x906f0102,

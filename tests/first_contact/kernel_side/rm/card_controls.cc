@@ -36,11 +36,13 @@ RmStatus ListEngines(const Asking& asking) {
   return ListBehind(asking, engines);
 }
 
+// Of the card itself, or of its chip's table.
 uint32_t ValueFor(const Asking& asking, std::span<const Info> Chip::*table, uint32_t index) {
-  constexpr uint32_t kHeapFree = 0x16;  // of the memory's table: in KiB
-  const uint32_t value = ValueOf(asking.chip().*table, index);
-  const bool is_free = table == &Chip::fb && index == kHeapFree;
-  return is_free ? value - static_cast<uint32_t>(asking.card().used_bytes >> 10) : value;
+  constexpr uint32_t kBusNumber = 0xf;  // in the table `bus`
+  const Card& card = asking.card();
+  if (table == &Chip::fb && index == kHeapFree) return static_cast<uint32_t>(card.free_bytes() >> 10);
+  if (table == &Chip::bus && index == kBusNumber) return card.bus();
+  return ValueOf(asking.chip().*table, index);
 }
 
 // What a table says of each index that was asked for. The list is elsewhere, or behind its count.

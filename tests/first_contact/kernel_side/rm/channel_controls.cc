@@ -79,6 +79,17 @@ RmStatus Reset(const Asking& asking) {
   return EachChannel(asking, [](ChannelObject& object) { object.channel->Fail(Xid::kStoppedByProgram); });
 }
 
+// Kernels do nothing here: what can fail is an address.
+RmStatus TellSmErrors(const Asking& asking) {
+  auto& params = asking.As<SmErrors>();
+  asking.client.Each<ChannelObject>([&](const ChannelObject& object) {
+    if (object.card == asking.object->card && object.channel->failure() == Xid::kMmuFault) params.mmu_fault = 1;
+  });
+  return RmStatus::kOk;
+}
+
+RmStatus ClearSmErrors(const Asking&) { return RmStatus::kOk; }
+
 RmStatus TellToken(const Asking& asking) {
   const auto* const channel = dynamic_cast<const ChannelObject*>(asking.object);
   if (channel == nullptr) return RmStatus::kInvalidChannel;
@@ -104,6 +115,8 @@ RmStatus TellNumbers(const Asking& asking) {
 constexpr Control kControls[] = {
     {kGetClassEngine, sizeof(ClassEngine), &TellClassEngine},
     {kGetClassEngine2, sizeof(ClassEngine), &TellClassEngine},
+    {kReadSmErrors, sizeof(SmErrors), &TellSmErrors},
+    {kClearSmErrors, 0, &ClearSmErrors},
     {kResetChannel, 0, &Reset},
     {kScheduleChannel, 1, &Schedule},
     {Number(rm::Command::kSchedule), 1, &Schedule},

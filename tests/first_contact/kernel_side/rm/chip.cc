@@ -41,7 +41,6 @@ enum Fb : uint32_t {
   kBusWidth = 0xb,
   kRamType = 0xd,
   kPartitionMask = 0x14,
-  kHeapFree = 0x16,
   kFbParts = 0x19,
   kL2Bytes = 0x1b,
   kBar1Free = 0x1d,

@@ -22,6 +22,8 @@ struct Chip {
   std::span<const Info> gr, fb, bus, gpu;
 };
 
+inline constexpr uint32_t kHeapFree = 0x16;  // in the table `fb`: in KiB, when nobody has any of it
+
 const Chip* FindChip(std::string_view option);
 uint32_t ValueOf(std::span<const Info> table, uint32_t index);
 

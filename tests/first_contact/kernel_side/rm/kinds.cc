@@ -35,7 +35,7 @@ RmStatus MakeMemory(const Making& making, Made& made) {
   auto& params = making.As<MemoryParams>();
   Card& card = *making.card();
   if (params.bytes == 0) return RmStatus::kInvalidArgument;
-  if (kOnCard && params.bytes > card.bytes() - card.used_bytes) return RmStatus::kNoMemory;
+  if (kOnCard && params.bytes > card.free_bytes()) return RmStatus::kNoMemory;
   auto object = std::make_unique<MemoryObject>();
   object->memory = making.machine.MakeMemory(params.bytes);
   object->charged = kOnCard ? params.bytes : 0;

@@ -24,6 +24,7 @@ struct Card {
   uint32_t bus() const { return 0x65 + index; }
   uint32_t gpu_id() const { return bus() << 8; }
   uint64_t bytes() const { return chip->memory_kib << 10; }
+  uint64_t free_bytes() const { return (uint64_t{ValueOf(chip->fb, kHeapFree)} << 10) - used_bytes; }
   std::vector<uint8_t> uuid() const { return std::vector<uint8_t>(16, static_cast<uint8_t>(0x11 * (index + 1))); }
   std::string uuid_text() const;
 };
