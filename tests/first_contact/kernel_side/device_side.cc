@@ -108,6 +108,10 @@ std::string DeviceSide::Order(const std::string& line) {
     return "learning";
   }
   if (order == "kernels") return fmt::format("kernels {}", machine_.kernels());
+  if (order == "hold" || order == "let-go") {
+    machine_.HoldKernels(order == "hold");
+    return order;
+  }
   if (order == "refuse") {
     machine_.Refuse(first, static_cast<RmStatus>(second));
     return "refused";

@@ -29,6 +29,7 @@ class Channel : public Surroundings {
     std::shared_ptr<Memory> notifier;  // where the program reads the error; none: it does not
     std::function<void(bool of_work)> interrupt;
     std::function<void()> launched;
+    std::function<bool()> holds_kernels;
   };
   explicit Channel(Setup setup);
 
@@ -43,6 +44,7 @@ class Channel : public Surroundings {
   AddressSpace& space() override { return *setup_.space; }
   void Interrupt() override { setup_.interrupt(true); }
   void KernelLaunched() override { setup_.launched(); }
+  bool HoldsKernels() override { return setup_.holds_kernels(); }
 
  private:
   struct Method {

@@ -91,6 +91,7 @@ class ComputeEngine : public Engine {
       LOG(kWarning, "a launch descriptor of version {} is not known", version);
       return Outcome::kFault;
     }
+    if (surroundings().HoldsKernels()) return Outcome::kWait;
     if (descriptor[form->grid_word] != 0) surroundings().KernelLaunched();  // else it only prepares one
     LOG(kDebug, "launch of {} x {} x {} blocks", descriptor[form->grid_word], descriptor[form->grid_word + 1] & 0xffff,
         descriptor[form->grid_word + 2] & 0xffff);

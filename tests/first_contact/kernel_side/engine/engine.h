@@ -24,6 +24,8 @@ class Surroundings {
   // Programs that wait for an interrupt look again.
   virtual void Interrupt() = 0;
   virtual void KernelLaunched() = 0;
+  // Kernels do not end for now.
+  virtual bool HoldsKernels() = 0;
 };
 
 class Engine {

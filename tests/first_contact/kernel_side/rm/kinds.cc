@@ -93,7 +93,7 @@ RmStatus MakeChannel(const Making& making, Made& made) {
   object->channel = std::make_unique<Channel>(Channel::Setup{
       space, userd->memory, params.userd_offset[0], params.fifo, params.entries,
       notifier == nullptr ? nullptr : notifier->memory, [&machine](bool of_work) { machine.Interrupt(of_work); },
-      [&machine] { machine.KernelLaunched(); }});
+      [&machine] { machine.KernelLaunched(); }, [&machine] { return machine.holds_kernels(); }});
   made = std::move(object);
   return RmStatus::kOk;
 }

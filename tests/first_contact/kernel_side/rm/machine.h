@@ -47,12 +47,15 @@ class Machine {
   // Wakes what waits for work, or for what goes wrong.
   void Interrupt(bool of_work);
   void KernelLaunched() { ++kernels_; }
+  bool holds_kernels() const { return holds_kernels_; }
   uint64_t kernels() const { return kernels_; }
 
   // What tests do to it. A card that is lost answers nothing any more.
   void Lose(Card& card);
   // Every channel of the card that does compute stops with this error.
   void Fail(Card& card, Xid why);
+  // Kernels that are launched from now on do not end until they are let go.
+  void HoldKernels(bool hold) { holds_kernels_ = hold; }
   // Each such control is answered by `status` from now on.
   void Refuse(uint32_t command, RmStatus status) { refused_[command] = status; }
   std::optional<RmStatus> RefusalOf(uint32_t command) const;
@@ -71,6 +74,7 @@ class Machine {
   std::map<uint32_t, std::unique_ptr<Client>> clients_;
   uint32_t next_handle_ = 0xcaf00000, next_channel_ = 8;
   uint64_t kernels_ = 0;
+  bool holds_kernels_ = false;
   std::map<uint32_t, RmStatus> refused_;
   std::set<uint32_t> unknown_;
   bool learns_ = false;
