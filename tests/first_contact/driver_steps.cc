@@ -245,6 +245,53 @@ void MapLater() {
   Call("cuMemAddressFree", reserved, size_t{1} << 40);
 }
 
+// An array of texels, there and back, and objects that see it.
+void UseArray() {
+  struct {
+    size_t width = 64, height = 48, depth = 0;
+    unsigned format = 0x20, channels = 4, flags = 2;
+  } shape;
+  constexpr size_t kRow = 64 * 16, kBytes = kRow * 48;
+  void* array = nullptr;
+  Call("cuArray3DCreate_v2", &array, &shape);
+  struct Copy {
+    size_t x, y, z, level;
+    int type, pad;
+    const void* host;
+    Pointer device;
+    void* array;
+    void* reserved;
+    size_t pitch, height;
+  };
+  struct {
+    Copy from, to;
+    size_t width, height, depth;
+  } copy = {};
+  auto sent = Pattern(kBytes, 19);
+  std::vector<uint8_t> got(kBytes);
+  const Copy host{0, 0, 0, 0, 1, 0, sent.data(), 0, nullptr, nullptr, kRow, 48},
+      card{0, 0, 0, 0, 3, 0, nullptr, 0, array, nullptr, 0, 0};
+  copy = {host, card, kRow, 48, 1};
+  Call("cuMemcpy3D_v2", &copy);
+  copy = {card, host, kRow, 48, 1};
+  copy.to.host = got.data();
+  Call("cuMemcpy3D_v2", &copy);
+  Check(got == sent, "an array came back wrong");
+  struct {
+    int kind = 0, pad = 0;
+    void* array = nullptr;
+    char rest[128] = {};
+  } resource;
+  resource.array = array;
+  char texture_shape[104] = {};
+  Pointer texture = 0, surface = 0;
+  Call("cuTexObjectCreate", &texture, &resource, static_cast<void*>(texture_shape), static_cast<void*>(nullptr));
+  Call("cuSurfObjectCreate", &surface, &resource);
+  Call("cuTexObjectDestroy", texture);
+  Call("cuSurfObjectDestroy", surface);
+  Call("cuArrayDestroy", array);
+}
+
 void Reset() {
   Call("cuDevicePrimaryCtxReset_v2", device);
   Pointer memory = 0;
@@ -314,11 +361,22 @@ void Wait() {
 constexpr struct {
   const char* name;
   void (*run)();
-} kSteps[] = {{"init", &Init},           {"context", &MakeContext}, {"copies", &CopyMemory},
-              {"host", &CopyHostMemory}, {"streams", &UseStreams},  {"events", &UseEvents},
-              {"compile", &Compile},     {"launch", &Launch},       {"mapped", &MapLater},
-              {"reset", &Reset},         {"alloc", &Allocate},      {"too-much", &AllocateTooMuch},
-              {"each", &UseEach},        {"free", &PrintFree},      {"wait", &Wait}};
+} kSteps[] = {{"init", &Init},
+              {"context", &MakeContext},
+              {"copies", &CopyMemory},
+              {"host", &CopyHostMemory},
+              {"streams", &UseStreams},
+              {"events", &UseEvents},
+              {"compile", &Compile},
+              {"launch", &Launch},
+              {"mapped", &MapLater},
+              {"array", &UseArray},
+              {"reset", &Reset},
+              {"alloc", &Allocate},
+              {"too-much", &AllocateTooMuch},
+              {"each", &UseEach},
+              {"free", &PrintFree},
+              {"wait", &Wait}};
 
 }  // namespace
 

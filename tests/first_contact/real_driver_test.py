@@ -10,7 +10,7 @@ import harness
 from made_up_kernel import Steps, made_up_kernel, own_mounts
 
 CHIPS = {"t4": "device 0: Tesla T4, 7.5, 40 processors, 15360 MiB", "h100": "device 0: NVIDIA H100 80GB HBM3, 9.0, 132 processors, 81920 MiB"}
-WORK = ("init", "context", "copies", "host", "streams", "events", "compile", "launch", "mapped", "reset")
+WORK = ("init", "context", "copies", "host", "streams", "events", "compile", "launch", "mapped", "array", "reset")
 LAUNCHES = 101  # of the step "launch"
 
 

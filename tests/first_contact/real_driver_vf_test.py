@@ -15,7 +15,7 @@ from made_up_kernel import BUILT, IN_FRONT, STEPS, made_up_kernel, own_mounts
 from vgpuguest import daemon, paths, process
 from vgpuguest.program import DirectProgram
 
-WORK = ("init", "context", "copies", "streams", "events", "compile", "launch", "free")
+WORK = ("init", "context", "copies", "streams", "events", "compile", "launch", "array", "free")
 LAUNCHES = 101  # of the step "launch"
 VFS, VRAM_MIB = ("a", "b"), 256
 REAL = {"vgpud-exec": "gpu", "vgpud-vf": "vfio"}

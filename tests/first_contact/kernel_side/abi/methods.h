@@ -49,6 +49,9 @@ inline constexpr uint32_t kSemaphoreHigh = 0x240, kSemaphoreLow = 0x244, kSemaph
                           kInHigh = 0x400, kInLow = 0x404, kOutHigh = 0x408, kOutLow = 0x40c, kPitchIn = 0x410,
                           kPitchOut = 0x414, kLineLength = 0x418, kLineCount = 0x41c, kConstantA = 0x700,
                           kConstantB = 0x704, kComponents = 0x708;
+// The shape of what is in blocks, from where its registers begin.
+inline constexpr uint32_t kOutShape = 0x70c, kInShape = 0x728;
+inline constexpr uint32_t kBlockSize = 0, kWidth = 4, kHeight = 8, kLayer = 0x10, kOrigin = 0x14;
 enum Component : uint32_t { kSourceX, kSourceY, kSourceZ, kSourceW, kFromA, kFromB, kNoWrite };
 }  // namespace copy
 

@@ -74,29 +74,35 @@ class ComputeEngine : public Engine {
   Outcome LaunchInline() {
     const uint64_t at = WideRegister(compute::kInlineDescriptorHigh, compute::kInlineDescriptorLow) << 8;
     if (!space().Write(at, std::as_bytes(std::span(inline_)))) return Outcome::kFault;
-    return Launch(inline_);
+    return LaunchStored(at);
   }
 
   Outcome LaunchStored(uint64_t at) {
+    if (surroundings().HoldsKernels()) return Outcome::kWait;
     Descriptor descriptor;
     if (!space().Read(at, std::as_writable_bytes(std::span(descriptor)))) return Outcome::kFault;
-    return Launch(descriptor);
+    const auto* const form = FormOf(descriptor);
+    return form == nullptr ? Outcome::kFault : Launch(descriptor, *form);
   }
 
-  Outcome Launch(const Descriptor& descriptor) {
+  static bool IsSet(const Descriptor& descriptor, uint32_t word, uint32_t bit) {
+    return Bits(descriptor[word], bit, bit) != 0;
+  }
+
+  static const compute::DescriptorForm* FormOf(const Descriptor& descriptor) {
     const uint32_t version = Bits(descriptor[compute::kVersionWord], 7, 4);
-    const auto* const form = std::find_if(std::begin(compute::kForms), std::end(compute::kForms),
-                                          [&](const auto& known) { return known.version == version; });
-    if (form == std::end(compute::kForms)) {
-      LOG(kWarning, "a launch descriptor of version {} is not known", version);
-      return Outcome::kFault;
-    }
-    if (surroundings().HoldsKernels()) return Outcome::kWait;
-    if (descriptor[form->grid_word] != 0) surroundings().KernelLaunched();  // else it only prepares one
-    LOG(kDebug, "launch of {} x {} x {} blocks", descriptor[form->grid_word], descriptor[form->grid_word + 1] & 0xffff,
-        descriptor[form->grid_word + 2] & 0xffff);
-    for (const auto& release : form->releases) {
-      if (Bits(descriptor[release.enable_word], release.enable_bit, release.enable_bit) == 0) continue;
+    for (const auto& form : compute::kForms)
+      if (form.version == version) return &form;
+    LOG(kWarning, "a launch descriptor of version {} is not known", version);
+    return nullptr;
+  }
+
+  Outcome Launch(const Descriptor& descriptor, const compute::DescriptorForm& form) {
+    const uint32_t* const grid = &descriptor[form.grid_word];
+    if (grid[0] != 0) surroundings().KernelLaunched();  // else it only prepares one
+    LOG(kDebug, "launch of {} x {} x {} blocks", grid[0], grid[1] & 0xffff, grid[2] & 0xffff);
+    for (const auto& release : form.releases) {
+      if (!IsSet(descriptor, release.enable_word, release.enable_bit)) continue;
       const uint64_t at = Wide(descriptor[release.address_word + 1] & 0xff, descriptor[release.address_word]);
       const bool with_time = Bits(descriptor[release.size_word], release.size_high, release.size_low) == 0;
       const Outcome outcome = Release(at, descriptor[release.payload_word], with_time);

@@ -15,6 +15,38 @@ namespace {
 
 constexpr uint64_t kPiece = 1 << 20;
 
+// Lines of bytes, one behind the other or in blocks: of 64 bytes by 8 lines, and of more of these below each other.
+struct Lines {
+  uint64_t base;
+  uint64_t pitch;  // 0: in blocks, and of these:
+  uint32_t block_height, block_depth, width, height, layer, x, y;
+
+  // Calls piece(address, offset, bytes) for all parts of a line, of which each is in one piece. False: one was.
+  template <class Piece>
+  bool Each(uint64_t line, uint64_t bytes, Piece piece) const {
+    if (pitch != 0) return piece(base + line * pitch, uint64_t{0}, bytes);
+    for (uint64_t done = 0; done < bytes;) {
+      const uint64_t part = std::min(kTogether - (x + done) % kTogether, bytes - done);
+      if (!piece(base + PlaceOf(x + done, y + line), done, part)) return false;
+      done += part;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr uint64_t kTogether = 16, kTileWidth = 64, kTileHeight = 8, kTileBytes = kTileWidth * kTileHeight;
+
+  uint64_t PlaceOf(uint64_t at_x, uint64_t at_y) const {
+    const uint64_t block_lines = kTileHeight * block_height;
+    const uint64_t across = (width + kTileWidth - 1) / kTileWidth, down = (height + block_lines - 1) / block_lines;
+    const uint64_t block = (layer / block_depth * down + at_y / block_lines) * across + at_x / kTileWidth;
+    const uint64_t tile = layer % block_depth * block_height + at_y / kTileHeight % block_height;
+    const uint64_t tx = at_x % kTileWidth, ty = at_y % kTileHeight;
+    return (block * block_height * block_depth + tile) * kTileBytes + tx / 32 * 256 + ty / 2 * 64 + tx % 32 / 16 * 32 +
+           ty % 2 * 16 + tx % kTogether;
+  }
+};
+
 class CopyEngine : public Engine {
  public:
   using Engine::Engine;
@@ -37,26 +69,47 @@ class CopyEngine : public Engine {
 
  private:
   Outcome Transfer(uint32_t value) {
-    const uint64_t in = WideRegister(copy::kInHigh, copy::kInLow), out = WideRegister(copy::kOutHigh, copy::kOutLow);
-    const uint64_t lines = Bits(value, 9, 9) != 0 ? Register(copy::kLineCount) : 1;
+    const uint64_t count = Bits(value, 9, 9) != 0 ? Register(copy::kLineCount) : 1;
     const bool remapped = Bits(value, 10, 10) != 0;
-    LOG(kDebug, "copy {:x} to {:x}, {} in {} lines, how {:x} {:x}", in, out, Register(copy::kLineLength), lines, value,
-        Register(copy::kComponents));
-    for (uint64_t line = 0; line < lines; ++line) {
-      const uint64_t from = in + line * Register(copy::kPitchIn), to = out + line * Register(copy::kPitchOut);
-      const Outcome outcome = remapped ? RemapLine(from, to) : CopyLine(from, to, Register(copy::kLineLength));
+    const Lines in = LinesOf(WideRegister(copy::kInHigh, copy::kInLow), Register(copy::kPitchIn),
+                             Bits(value, 7, 7) != 0, copy::kInShape);
+    const Lines out = LinesOf(WideRegister(copy::kOutHigh, copy::kOutLow), Register(copy::kPitchOut),
+                              Bits(value, 8, 8) != 0, copy::kOutShape);
+    LOG(kDebug, "copy {:x} to {:x}, {} in {} lines, how {:x} {:x}", in.base, out.base, Register(copy::kLineLength),
+        count, value, Register(copy::kComponents));
+    if (remapped && (in.pitch == 0 || out.pitch == 0)) return Outcome::kFault;
+    for (uint64_t line = 0; line < count; ++line) {
+      const Outcome outcome =
+          remapped ? RemapLine(in.base + line * in.pitch, out.base + line * out.pitch) : CopyLine(in, out, line);
       if (outcome != Outcome::kDone) return outcome;
     }
     return Outcome::kDone;
   }
 
-  Outcome CopyLine(uint64_t from, uint64_t to, uint64_t bytes) {
-    std::vector<std::byte> piece(std::min(bytes, kPiece));
-    for (uint64_t done = 0; done < bytes; done += piece.size()) {
-      piece.resize(std::min(bytes - done, kPiece));
-      if (!space().Read(from + done, piece) || !space().Write(to + done, piece)) return Outcome::kFault;
-    }
-    return Outcome::kDone;
+  Lines LinesOf(uint64_t base, uint32_t pitch, bool is_pitch, uint32_t shape) const {
+    if (is_pitch) return {base, std::max<uint32_t>(pitch, 1), 1, 1, 0, 0, 0, 0, 0};
+    const uint32_t block = Register(shape + copy::kBlockSize), origin = Register(shape + copy::kOrigin);
+    return {base,
+            0,
+            1u << Bits(block, 7, 4),
+            1u << Bits(block, 11, 8),
+            Register(shape + copy::kWidth),
+            Register(shape + copy::kHeight),
+            Register(shape + copy::kLayer),
+            origin & 0xffff,
+            origin >> 16};
+  }
+
+  Outcome CopyLine(const Lines& in, const Lines& out, uint64_t line) {
+    std::vector<std::byte> bytes(Register(copy::kLineLength));
+    const auto read = [&](uint64_t at, uint64_t offset, uint64_t length) {
+      return space().Read(at, std::span(bytes).subspan(offset, length));
+    };
+    const auto write = [&](uint64_t at, uint64_t offset, uint64_t length) {
+      return space().Write(at, std::span(bytes).subspan(offset, length));
+    };
+    const bool done = in.Each(line, bytes.size(), read) && out.Each(line, bytes.size(), write);
+    return done ? Outcome::kDone : Outcome::kFault;
   }
 
   // Elements of up to four components, each from the source or a constant.
