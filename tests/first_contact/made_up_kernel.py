@@ -2,6 +2,7 @@
 """A made-up kernel side of NVIDIA's driver (kernel_side/): its device files in /dev of mounts of our own, for NVIDIA's libcuda."""
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 
@@ -99,8 +100,10 @@ class Steps:
     """driver-steps with these steps, on a made-up kernel."""
 
     def __init__(self, kernel, *steps):
+        parent = os.getpid()
         self._child = subprocess.Popen([STEPS, "libcuda.so.1", *steps], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                       stderr=subprocess.STDOUT, text=True, env=kernel.environment)
+                                       stderr=subprocess.STDOUT, text=True, env=kernel.environment,
+                                       preexec_fn=lambda: process.die_with_parent(parent, signal.SIGKILL))
 
     def until_waiting(self):
         """What it said before its next step "wait"."""

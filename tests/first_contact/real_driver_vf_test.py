@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """VFs on NVIDIA's own libcuda on a made-up kernel side: vgpud starts and knows the card, programs on two VFs copy and launch in their
-executors' whole confinement, an endless kernel costs its program alone, and a lost card is told. The trials of kernels are answered by exec_in_front.cc.
+executors' whole confinement, an endless kernel costs its program alone, and a lost card is told; the same with two cards. The trials of
+kernels are answered by exec_in_front.cc.
 
 usage: real_driver_vf_test.py
 """
@@ -87,6 +88,26 @@ def check_version(version, directory):
             raise
 
 
+def check_two_cards(version, directory):
+    """Each card is a GPU of vgpud's, with a VF on it; one that is lost takes nothing from the other."""
+    library = os.path.join(directory, version, "libcuda.so.1")
+    cards = {"left": "cuda:0000:65:00.0", "right": "cuda:0000:66:00.0"}
+    arguments = [f"--with-gpu={name}.{key}={value}" for name, gpu in cards.items()
+                 for key, value in (("gpu", gpu), ("cuda_library", library))]
+    with made_up_kernel(version, cards=2) as kernel, daemon.private_daemon((), arguments) as vgpud:
+        found = {name: vgpud.ctl("gpu", name)["device"]["address"] for name in cards}
+        harness.check(found == {"left": "0000:65:00.0", "right": "0000:66:00.0"}, f"{version}: two cards: {found}")
+        for name in cards:
+            vgpud.create(f"vf-{name}", gpu=name, vram=f"{VRAM_MIB}MiB")
+        programs = [program(vgpud, f"vf-{name}", "init", "context", "copies", "compile", "launch") for name in cards]
+        for each in programs:
+            harness.check_passes(each)
+        kernel.order("lose 1")
+        lost = program(vgpud, "vf-right", "init", "context", "copies")
+        harness.check(lost.wait(60) == 1, f"{version}: the right one is lost: {lost.text()}")
+        harness.check_passes(program(vgpud, "vf-left", "init", "context", "copies", "compile", "launch"))
+
+
 def test():
     versions = [version for version in fetched.versions() if fetched.major(version) >= fetched.OLDEST]
     own_mounts()
@@ -95,6 +116,7 @@ def test():
         place(directory)
         for version in versions:
             check_version(version, directory)
+            check_two_cards(version, directory)
 
 
 harness.main(test, needs_guest=False)
