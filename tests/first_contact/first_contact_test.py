@@ -8,17 +8,15 @@ usage: first_contact_test.py
 """
 import os
 import re
-import shutil
 import subprocess
 import sys
 
+import fetched
 import harness
 from vgpuguest import paths, process
 
-FETCHED = paths.CACHE / "nvidia"
 EXEC = paths.BUILD / "gpu" / "vgpud-exec"
 NO_DEVICE = "CUDA_ERROR_NO_DEVICE (100)"
-OLDEST = 550  # of CUDA 12.4; older ones are refused by their version
 NAMESPACES = ["unshare", "--pid", "--fork", "--mount"]
 OWN_USER = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount"]
 # As an executor is started by hand: what is in front of it, its confinement, and what is tried by that.
@@ -30,19 +28,8 @@ BY_HAND = (
 )
 
 
-def versions():
-    return sorted(folder.name for folder in FETCHED.glob("[0-9]*.*") if (folder / "lib" / "libcuda.so.1").exists())
-
-
-def driver_of(version, directory):
-    """A copy that users of VFs may read."""
-    folder = os.path.join(directory, version)
-    shutil.copytree(FETCHED / version / "lib", folder, symlinks=True)
-    return os.path.join(folder, "libcuda.so.1")
-
-
 def said_by(version):
-    return NO_DEVICE if int(version.split(".")[0]) >= OLDEST else "is too old"
+    return NO_DEVICE if fetched.major(version) >= fetched.OLDEST else "is too old"
 
 
 def check_daemon(version, library, directory):
@@ -76,36 +63,40 @@ sys.stderr.write(subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL, text=Tru
 def check_mps(version):
     if os.geteuid() != 0:
         return
-    library = FETCHED / version / "lib" / "libcuda.so.1"
+    library = fetched.FETCHED / version / "lib" / "libcuda.so.1"
     ended = subprocess.run(["unshare", "--mount", sys.executable, "-c", LISTENER, EXEC, "--backend", "cuda", "--vf", "trial", "--cuda-library",
                             library, "--describe-gpu"], stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=60, check=False)
     harness.check(said_by(version) in ended.stderr, f"{version}: whoever listens in /tmp can't hold it: {ended.stderr[-300:]}")
 
 
+# A file of comparisons, and a number of the headers with another one that is wrong in its place.
+COMPARED = (("compare.cc", "NV_ERR_INVALID_CHANNEL", "NV_ERR_INVALID_CLASS"),
+            ("compare_kernel_side.cc", "NV_ESC_REGISTER_FD", "NV_ESC_CARD_INFO"))
+
+
 def check_numbers(version):
-    """compare.cc compiles, and does not with a number that is wrong."""
-    compare = paths.REPO / "tests" / "first_contact" / "compare.cc"
-    headers = FETCHED / version / "include" / "modules" / "nvidia-open-kernel"
-    command = ["c++", "-std=c++20", "-fsyntax-only", "-w", f"-I{paths.REPO}", "-isystem", headers / "common" / "inc", "-isystem",
-               headers / "nvidia-uvm", "-x", "c++", "-"]
-    text = compare.read_text(encoding="utf-8")
+    """Each file compiles, and does not with a number that is wrong."""
+    headers = fetched.FETCHED / version / "include" / "modules" / "nvidia-open-kernel"
+    command = ["c++", "-std=c++20", "-fsyntax-only", "-w", f"-DDRIVER_MAJOR={fetched.major(version)}", f"-I{paths.REPO}", "-isystem",
+               headers / "common" / "inc", "-isystem", headers / "nvidia-uvm", "-x", "c++", "-"]
 
     def compiled(source):
         return subprocess.run(command, input=source, text=True, capture_output=True, timeout=120, check=False)
 
-    right = compiled(text)
-    harness.check(right.returncode == 0, f"{version}: the numbers are those of the headers: {right.stderr}")
-    wrong = compiled(re.sub(r"\bNV_ERR_INVALID_CHANNEL\b", "NV_ERR_INVALID_CLASS", text))
-    harness.check("static assertion" in wrong.stderr, f"{version}: a wrong number is noticed")
+    for name, number, other in COMPARED:
+        text = (paths.REPO / "tests" / "first_contact" / name).read_text(encoding="utf-8")
+        right = compiled(text)
+        harness.check(right.returncode == 0, f"{version}, {name}: the numbers are those of the headers: {right.stderr}")
+        wrong = compiled(re.sub(rf"\b{number}\b", other, text))
+        harness.check("static assertion" in wrong.stderr, f"{version}, {name}: a wrong number is noticed")
 
 
 def test():
-    if not versions():
-        harness.skip("NVIDIA's driver was not fetched: tests/first_contact/fetch does it where Debian's archive is in reach")
+    versions = fetched.versions()
     with process.scratch_dir("vgpu-") as directory:
         os.chmod(directory, 0o755)
-        for version in versions():
-            library = driver_of(version, directory)
+        for version in versions:
+            library = fetched.driver_of(version, directory)
             check_daemon(version, library, directory)
             check_by_hand(version, library)
             check_mps(version)
