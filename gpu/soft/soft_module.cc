@@ -70,7 +70,7 @@ SoftModule::SoftModule(ModuleImagePtr image, uint32_t most_registers, const Arou
 }
 
 GpuResult<std::unique_ptr<SoftModule>> SoftModule::Make(std::vector<std::string> texts, uint32_t most_registers,
-                                                         const Around& around) {
+                                                        const Around& around) {
   auto image = around.images.Get(std::move(texts), around.table, around.what_for, Loading::kByFunction);
   if (!image) return tl::unexpected(std::move(image).error());
   std::unique_ptr<SoftModule> module(new SoftModule(std::move(*image), most_registers, around));

@@ -193,8 +193,8 @@ GpuResult<void> DraftBuilder::CheckLimits() const {
   return {};
 }
 
-// As many as the kernel's values take, and no more than its launch bounds leave a thread. A kernel without bounds may be
-// launched with as many threads as a block can have.
+// As many as the kernel's values take, and no more than its launch bounds leave a thread. A kernel without bounds may
+// be launched with as many threads as a block can have.
 uint32_t DraftBuilder::Registers(const SlotPlan& plan) const {
   const uint32_t named = source_.most_registers != 0 ? source_.most_registers : kMostRegisters;
   const uint32_t fit = RegistersThatFit(function_.info.max_threads, std::max(source_.least_blocks, 1u));

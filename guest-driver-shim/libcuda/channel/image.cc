@@ -141,8 +141,7 @@ std::vector<std::byte> MakeFatbin(uint16_t kind, const std::vector<std::vector<s
     out.insert(out.end(), at, at + bytes);
   };
   for (const auto& payload : payloads) {
-    const Entry entry{
-        .kind = kind, .payload_bytes = (payload.size() + 7) / 8 * 8, .most_registers = most_registers};
+    const Entry entry{.kind = kind, .payload_bytes = (payload.size() + 7) / 8 * 8, .most_registers = most_registers};
     append(&entry, sizeof entry);
     append(payload.data(), payload.size());
     out.resize(out.size() + entry.payload_bytes - payload.size());
