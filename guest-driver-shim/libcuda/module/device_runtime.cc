@@ -6,9 +6,9 @@
 namespace vgpud::cuda {
 namespace {
 
-// A handle is the workspace of a cooperative launch, whose address is in %envreg1 (high) and %envreg2 (low); 0 without one.
-// The word at 4 is the barrier: each block adds 1 and the first one what is missing to 2^31, so that its highest bit turns
-// when all have come. CUDA's headers use the same word in the same way.
+// A handle is the workspace of a cooperative launch, whose address is in %envreg1 (high) and %envreg2 (low); 0 without
+// one. The word at 4 is the barrier: each block adds 1 and the first one what is missing to 2^31, so that its highest
+// bit turns when all have come. CUDA's headers use the same word in the same way.
 constexpr std::string_view kPtx = R"(.version 6.4
 .target sm_70
 .address_size 64

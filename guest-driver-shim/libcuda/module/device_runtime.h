@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's device runtime, libcudadevrt.a, as an input of the JIT linker. Its code is for NVIDIA's GPUs; the functions that
-// launch kernels are the device's own here, and those that wait for the whole grid are PTX of ours.
+// NVIDIA's device runtime, libcudadevrt.a, as an input of the JIT linker. Its code is for NVIDIA's GPUs; the functions
+// that launch kernels are the device's own here, and those that wait for the whole grid are PTX of ours.
 #pragma once
 
 #include <span>
