@@ -22,7 +22,7 @@ constexpr struct {
 // Directives of one number, and where it goes.
 constexpr struct {
   std::string_view word;
-  uint32_t Function::* field;
+  uint32_t Function::*field;
 } kNumbers[] = {
     {"maxclusterrank", &Function::most_cluster_blocks},
     {"maxnreg", &Function::most_registers},
@@ -163,8 +163,8 @@ bool Parser::ParseFunctionDirectives(Function& function) {
       function.explicit_cluster = true;
       continue;
     }
-    const auto* number = std::find_if(std::begin(kNumbers), std::end(kNumbers),
-                                      [&](const auto& row) { return word.IsDot(row.word); });
+    const auto* number =
+        std::find_if(std::begin(kNumbers), std::end(kNumbers), [&](const auto& row) { return word.IsDot(row.word); });
     if (number != std::end(kNumbers)) {
       uint64_t value = 0;
       if (!ExpectInteger(UINT32_MAX, &value)) return false;
