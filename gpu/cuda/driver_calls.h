@@ -47,7 +47,7 @@ enum class FunctionAttribute : int32_t {
   kNonPortableClusters = 14,
 };
 // CUjit_option.
-enum class JitOption : int32_t { kErrorLog = 5, kErrorLogBytes = 6 };
+enum class JitOption : int32_t { kMaxRegisters = 0, kErrorLog = 5, kErrorLogBytes = 6 };
 // CUlimit.
 enum class ContextLimit : int32_t { kHeapBytes = 2 };
 // CUjitInputType.

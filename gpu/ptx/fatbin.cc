@@ -44,7 +44,8 @@ struct EntryHeader {
   uint32_t sm;
   uint32_t name_offset, name_bytes;
   uint64_t flags;
-  uint64_t mbz;
+  uint32_t most_registers;  // of a part: VGPU_FATBIN_KIND_PART
+  uint32_t mbz;
   uint64_t text_bytes;  // after decompression
 };
 static_assert(sizeof(EntryHeader) == 64);
@@ -244,9 +245,16 @@ GpuResult<std::vector<Part>> PartsOf(std::span<const std::byte> image) {
     const auto inner = TRY(ReadEntries(entry.payload));
     const bool has_machine_code =
         std::any_of(inner.begin(), inner.end(), [](const Entry& each) { return each.header.kind == kElf; });
-    parts.push_back({entry.payload, has_machine_code});
+    parts.push_back({entry.payload, has_machine_code, entry.header.most_registers});
   }
   return parts;
+}
+
+GpuResult<uint32_t> MostRegisters(std::span<const std::byte> image) {
+  uint32_t most = 0;
+  for (const Part& part : TRY(PartsOf(image)))
+    if (part.most_registers != 0) most = most == 0 ? part.most_registers : std::min(most, part.most_registers);
+  return most;
 }
 
 GpuResult<std::optional<uint8_t>> MachineCodeAbi(std::span<const std::byte> image) {

@@ -28,8 +28,12 @@ namespace vgpud::ptx {
 struct Part {
   std::span<const std::byte> fatbin;
   bool has_machine_code = false;  // beside PTX, or alone
+  uint32_t most_registers = 0;    // of a thread, 0 = any
 };
 // Of `image`, which they point into; empty: it has none, or is no fatbin. kInvalidImage: damaged, with where.
 [[nodiscard]] GpuResult<std::vector<Part>> PartsOf(std::span<const std::byte> image);
+
+// The most registers of a thread that all of its parts allow, 0 = any. kInvalidImage: damaged, with where.
+[[nodiscard]] GpuResult<uint32_t> MostRegisters(std::span<const std::byte> image);
 
 }  // namespace vgpud::ptx

@@ -186,6 +186,8 @@ struct Function {
   std::vector<Instruction> code;         // labels are resolved to indices; one past the end is allowed
   uint32_t max_threads[3] = {0, 0, 0};   // .maxntid / .reqntid, 0 = not given
   bool required_threads = false;         // it was .reqntid
+  uint32_t most_registers = 0;           // .maxnreg, 0 = not given
+  uint32_t least_blocks = 0;             // .minnctapersm, 0 = not given
   uint32_t cluster[3] = {0, 0, 0};       // .reqnctapercluster, 0 = not given
   uint32_t most_cluster_blocks = 0;      // .maxclusterrank, 0 = not given
   bool explicit_cluster = false;         // .explicitcluster

@@ -16,8 +16,17 @@ constexpr struct {
   std::string_view word;
   int numbers;
 } kIgnoredDirectives[] = {
-    {"maxnreg", 1},           {"minnctapersm", 1}, {"maxnctapersm", 1},         {"noreturn", 0},
-    {"blocksareclusters", 0}, {"abi_preserve", 1}, {"abi_preserve_control", 1},
+    {"maxnctapersm", 1}, {"noreturn", 0}, {"blocksareclusters", 0}, {"abi_preserve", 1}, {"abi_preserve_control", 1},
+};
+
+// Directives of one number, and where it goes.
+constexpr struct {
+  std::string_view word;
+  uint32_t Function::*field;
+} kNumbers[] = {
+    {"maxclusterrank", &Function::most_cluster_blocks},
+    {"maxnreg", &Function::most_registers},
+    {"minnctapersm", &Function::least_blocks},
 };
 
 }  // namespace
@@ -154,10 +163,12 @@ bool Parser::ParseFunctionDirectives(Function& function) {
       function.explicit_cluster = true;
       continue;
     }
-    if (word.IsDot("maxclusterrank")) {
-      uint64_t blocks = 0;
-      if (!ExpectInteger(UINT32_MAX, &blocks)) return false;
-      function.most_cluster_blocks = MustFit<uint32_t>(blocks);
+    const auto* number =
+        std::find_if(std::begin(kNumbers), std::end(kNumbers), [&](const auto& row) { return word.IsDot(row.word); });
+    if (number != std::end(kNumbers)) {
+      uint64_t value = 0;
+      if (!ExpectInteger(UINT32_MAX, &value)) return false;
+      function.*number->field = MustFit<uint32_t>(value);
       continue;
     }
     if (word.IsDot("pragma")) {

@@ -6,8 +6,8 @@
 #include "base/checked.h"
 #include "base/exec_link.h"
 #include "gpu/generated/cuda_enums.h"
+#include "gpu/soft/code/register_file.h"
 #include "gpu/soft/code/special_registers.h"
-#include "gpu/soft/run/occupancy.h"
 #include "gpu/soft/soft_gpu.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 

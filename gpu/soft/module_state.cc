@@ -20,6 +20,7 @@ constexpr uint64_t kMaxName = 1 << 20;
 void SoftModule::Save(StateWriter& out) const {
   out.Put<uint32_t>(MustFit<uint32_t>(image_->texts.size()));
   for (const std::string& text : image_->texts) out.PutText(text);
+  out.Put(most_registers_);
   out.Put(Fingerprint(*program_));
   out.Put<uint64_t>(globals_.size());
   for (const auto& [name, global] : globals_) {
@@ -33,6 +34,7 @@ GpuResult<std::unique_ptr<SoftModule>> SoftModule::Restore(StateReader& in, cons
   const auto parts = in.GetUpTo<uint32_t>(kMaxParts, "number of parts of a module");
   std::vector<std::string> texts;
   for (uint32_t n = 0; n < parts && in.ok(); ++n) texts.push_back(in.GetText(kMaxPtx, "length of a module"));
+  const auto most_registers = in.Get<uint32_t>();
   const auto fingerprint = in.Get<uint64_t>();
   std::map<std::string, GpuVa> places;
   const auto count = in.GetUpTo<uint64_t>(around.arena.bytes() / Arena::kGranule, "number of globals");
@@ -46,7 +48,7 @@ GpuResult<std::unique_ptr<SoftModule>> SoftModule::Restore(StateReader& in, cons
   };
   auto image = around.images.Get(std::move(texts), around.table, around.what_for);
   if (!image) return damaged(image.error().text);
-  std::unique_ptr<SoftModule> module(new SoftModule(std::move(*image), around));
+  std::unique_ptr<SoftModule> module(new SoftModule(std::move(*image), most_registers, around));
   const auto place = [&](const ptx::Variable& v) -> GpuResult<GpuVa> {
     const auto known = places.find(v.name);
     if (known == places.end() || !pinned.Take(known->second, std::max<uint64_t>(v.bytes, 1)))

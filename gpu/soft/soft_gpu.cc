@@ -143,7 +143,7 @@ GpuResult<std::unique_ptr<GpuModule>> SoftGpu::Load(std::span<const std::byte> i
   auto texts = ptx::SelectPtx(image, device_.capability.number);
   if (!texts) return tl::unexpected(std::move(texts).error());
   for (const std::string& text : *texts) code_bytes_read_ += text.size();
-  auto module = SoftModule::Make(std::move(*texts), AroundModules());
+  auto module = SoftModule::Make(std::move(*texts), TRY(ptx::MostRegisters(image)), AroundModules());
   if (!module) return tl::unexpected(std::move(module).error());
   return std::unique_ptr<GpuModule>(std::move(*module));
 }

@@ -16,7 +16,7 @@ namespace vgpud::soft {
 namespace {
 
 constexpr uint64_t kMagic = 0x1a54584355504756;  // "VGPUCTX\x1a"
-constexpr uint32_t kVersion = 6;
+constexpr uint32_t kVersion = 7;
 constexpr uint64_t kMostModules = 65536;
 constexpr uint64_t kMostGrids = 65536;
 constexpr uint64_t kMostParams = 65536;

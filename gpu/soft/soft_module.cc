@@ -58,8 +58,9 @@ bool InMemory(const ptx::Variable& v) { return v.space == ptx::Space::kGlobal ||
 
 }  // namespace
 
-SoftModule::SoftModule(ModuleImagePtr image, const Around& around)
+SoftModule::SoftModule(ModuleImagePtr image, uint32_t most_registers, const Around& around)
     : image_(std::move(image)),
+      most_registers_(most_registers),
       table_(around.table),
       what_for_(around.what_for),
       arena_(around.arena),
@@ -68,10 +69,11 @@ SoftModule::SoftModule(ModuleImagePtr image, const Around& around)
   registry_.push_back(this);
 }
 
-GpuResult<std::unique_ptr<SoftModule>> SoftModule::Make(std::vector<std::string> texts, const Around& around) {
+GpuResult<std::unique_ptr<SoftModule>> SoftModule::Make(std::vector<std::string> texts, uint32_t most_registers,
+                                                        const Around& around) {
   auto image = around.images.Get(std::move(texts), around.table, around.what_for, Loading::kByFunction);
   if (!image) return tl::unexpected(std::move(image).error());
-  std::unique_ptr<SoftModule> module(new SoftModule(std::move(*image), around));
+  std::unique_ptr<SoftModule> module(new SoftModule(std::move(*image), most_registers, around));
   module->managed_outside_ = around.managed.bytes != 0;
   const auto place = [&](const ptx::Variable& v) -> GpuResult<GpuVa> {
     const uint64_t bytes = std::max<uint64_t>(v.bytes, 1);
@@ -106,6 +108,7 @@ std::shared_ptr<Program> SoftModule::MakeOwnProgram(std::shared_ptr<const Progra
     if (!f->is_kernel) continue;
     f->info.const_bytes = MustFit<uint32_t>(image_->const_bytes);
     f->info.binary_version = capability_.number;
+    if (most_registers_ != 0) f->info.registers = std::min(f->info.registers, most_registers_);
   }
   return program;
 }

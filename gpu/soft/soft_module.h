@@ -40,9 +40,10 @@ class SoftModule final : public GpuModule {
     const ComputeCapability& capability;
     ManagedPlace managed = {};
   };
-  // `texts`: PTX of all parts. Lays out and fills globals; parses, links and decodes what the context has not loaded
-  // lately.
-  static GpuResult<std::unique_ptr<SoftModule>> Make(std::vector<std::string> texts, const Around& around);
+  // `texts`: PTX of all parts. `most_registers`: of a thread, 0 = any. Lays out and fills globals; parses, links and
+  // decodes what the context has not loaded lately.
+  static GpuResult<std::unique_ptr<SoftModule>> Make(std::vector<std::string> texts, uint32_t most_registers,
+                                                     const Around& around);
   ~SoftModule() override;
 
   const FunctionInfo* Function(std::string_view name) const override;
@@ -73,7 +74,7 @@ class SoftModule final : public GpuModule {
  private:
   // Gives a variable its memory.
   using Placer = std::function<GpuResult<GpuVa>(const ptx::Variable&)>;
-  SoftModule(ModuleImagePtr image, const Around& around);
+  SoftModule(ModuleImagePtr image, uint32_t most_registers, const Around& around);
   GpuResult<void> Prepare(const Placer& place);
   std::shared_ptr<Program> MakeOwnProgram(std::shared_ptr<const ProgramCode> code) const;
   GpuResult<void> PlaceVariables(const Placer& place);
@@ -81,6 +82,7 @@ class SoftModule final : public GpuModule {
   GpuResult<void> Initialise(const ModuleMemory::WhileThere& there);
 
   const ModuleImagePtr image_;
+  const uint32_t most_registers_;
   const OpTable& table_;
   const DecodeFor what_for_;
   Arena& arena_;

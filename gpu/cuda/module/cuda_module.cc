@@ -99,12 +99,14 @@ std::optional<rewrite::Rewritten> RewriteImage(const Card& card, std::span<const
   return std::move(*rewritten);
 }
 
-// Nothing, or what the driver says.
-std::optional<GpuError> LoadInto(const Card& card, const void* data, Module* module) {
+// `most_registers`: of a thread, 0 = any. Nothing, or what the driver says.
+std::optional<GpuError> LoadInto(const Card& card, const void* data, uint32_t most_registers, Module* module) {
   std::array<char, kLogBytes> log{};
-  JitOption names[] = {JitOption::kErrorLog, JitOption::kErrorLogBytes};
-  void* values[] = {log.data(), reinterpret_cast<void*>(log.size() - 1)};
-  const Status status = card.api().ModuleLoadDataEx(module, data, std::size(names), names, values);
+  JitOption names[] = {JitOption::kErrorLog, JitOption::kErrorLogBytes, JitOption::kMaxRegisters};
+  void* values[] = {log.data(), reinterpret_cast<void*>(log.size() - 1),
+                    reinterpret_cast<void*>(uintptr_t{most_registers})};
+  const uint32_t count = MustFit<uint32_t>(std::size(names)) - (most_registers == 0 ? 1 : 0);
+  const Status status = card.api().ModuleLoadDataEx(module, data, count, names, values);
   if (status == kOk) return std::nullopt;
   GpuError error = FromDriver(card, status, "cuModuleLoadDataEx");
   if (log.front() != '\0') error.text += fmt::format("\n{}", log.data());
@@ -133,12 +135,12 @@ rewrite::ThreadBounds Bounds(const Card& card, Module module, std::span<const re
 }
 
 // The module, and the plans of its kernels; or why it has to be loaded as it is.
-std::vector<rewrite::KernelPlan> LoadRewritten(const Card& card, std::span<const std::byte> image, Module* module,
-                                               std::string* why_not) {
+std::vector<rewrite::KernelPlan> LoadRewritten(const Card& card, std::span<const std::byte> image,
+                                               uint32_t most_registers, Module* module, std::string* why_not) {
   rewrite::Options options{.best = card.best_rung(), .keep_originals = true, .pieces = true};
   auto rewritten = RewriteImage(card, image, options, why_not);
   if (!rewritten) return {};
-  if (const auto error = LoadInto(card, rewritten->text.c_str(), module)) {
+  if (const auto error = LoadInto(card, rewritten->text.c_str(), most_registers, module)) {
     *why_not = "the driver refuses its rewritten PTX: " + error->text;
     LOG(kWarning, "a module is loaded as it is: {}", *why_not);
     return {};
@@ -150,7 +152,7 @@ std::vector<rewrite::KernelPlan> LoadRewritten(const Card& card, std::span<const
   Module bounded = nullptr;
   std::string ignored;
   const auto again = RewriteImage(card, image, options, &ignored);
-  if (!again || LoadInto(card, again->text.c_str(), &bounded)) return plans;
+  if (!again || LoadInto(card, again->text.c_str(), most_registers, &bounded)) return plans;
   (void)card.api().ModuleUnload(*module);
   *module = bounded;
   return again->kernels;
@@ -181,14 +183,15 @@ GpuResult<std::unique_ptr<GpuModule>> CudaModule::Load(const Card& card, Ranges&
   (void)card.api().MemGetInfo(&before, &total);
   Module module = nullptr;
   std::string why_not;
-  auto plans = LoadRewritten(card, image, &module, &why_not);
+  const uint32_t most_registers = TRY(ptx::MostRegisters(image));
+  auto plans = LoadRewritten(card, image, most_registers, &module, &why_not);
   if (plans.empty()) {
     const auto linked = TRY(LinkParts(card, image, ptx_only));
     if (linked) image = *linked;
     std::string text = IsText(image) ? std::string(reinterpret_cast<const char*>(image.data()), image.size()) : "";
     if (ptx_only && !linked) text = TRY(ptx::SelectPtx(image, card.capability())).front();
     const void* data = text.empty() ? static_cast<const void*>(image.data()) : text.c_str();
-    if (auto error = LoadInto(card, data, &module)) return tl::unexpected(std::move(*error));
+    if (auto error = LoadInto(card, data, most_registers, &module)) return tl::unexpected(std::move(*error));
   }
   (void)card.api().MemGetInfo(&after, &total);
   std::unique_ptr<CudaModule> loaded(new CudaModule(card, ranges, module));

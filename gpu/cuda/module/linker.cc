@@ -23,11 +23,13 @@ class Linking {
   Linking(const Linking&) = delete;
   Linking& operator=(const Linking&) = delete;
 
-  GpuResult<void> Begin() {
-    names_ = {JitOption::kErrorLog, JitOption::kErrorLogBytes};
-    values_ = {log_.data(), reinterpret_cast<void*>(log_.size() - 1)};
-    return Check(card_.api().LinkCreate(static_cast<uint32_t>(names_.size()), names_.data(), values_.data(), &state_),
-                 "cuLinkCreate");
+  // `most_registers`: of a thread, 0 = any.
+  GpuResult<void> Begin(uint32_t most_registers) {
+    names_ = {JitOption::kErrorLog, JitOption::kErrorLogBytes, JitOption::kMaxRegisters};
+    values_ = {log_.data(), reinterpret_cast<void*>(log_.size() - 1),
+               reinterpret_cast<void*>(uintptr_t{most_registers})};
+    const auto count = static_cast<uint32_t>(names_.size()) - (most_registers == 0 ? 1 : 0);
+    return Check(card_.api().LinkCreate(count, names_.data(), values_.data(), &state_), "cuLinkCreate");
   }
   // Of a part that is PTX alone the text: what stands around it may be libcuda's in the guest (cuLinkAddData).
   GpuResult<void> Add(const ptx::Part& part, const std::string& name, bool of_ptx) {
@@ -64,8 +66,8 @@ class Linking {
   LinkState state_ = nullptr;
   // Where the driver writes as long as there is a state.
   std::array<char, kLogBytes> log_{};
-  std::array<JitOption, 2> names_{};
-  std::array<void*, 2> values_{};
+  std::array<JitOption, 3> names_{};
+  std::array<void*, 3> values_{};
 };
 
 }  // namespace
@@ -76,7 +78,8 @@ GpuResult<std::optional<std::vector<std::byte>>> LinkParts(const Card& card, std
   if (parts.empty()) return std::nullopt;
   card.Bind();
   const auto linking = std::make_unique<Linking>(card);
-  TRY(linking->Begin());
+  const uint32_t most_registers = TRY(ptx::MostRegisters(image));
+  TRY(linking->Begin(most_registers));
   for (size_t p = 0; p < parts.size(); ++p) TRY(linking->Add(parts[p], fmt::format("part {}", p + 1), of_ptx));
   return TRY(linking->Complete());
 }

@@ -111,6 +111,7 @@ struct CodeFunction {
   bool uses_alloca = false;
   bool launches = false;                     // launches kernels, itself or in what it calls
   const ExternFunction* provided = nullptr;  // what the device runtime has under its name, if it is only declared
+  bool is_undefined = false;                 // only declared, and the device runtime has none of its name
   std::optional<GpuError> error;             // why it cannot run: the instruction and its line
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gpu/soft/code/frame_layout.h"
+#include "gpu/soft/code/register_file.h"
 
 namespace vgpud::soft {
 namespace {
@@ -192,6 +193,14 @@ GpuResult<void> DraftBuilder::CheckLimits() const {
   return {};
 }
 
+// As many as the kernel's values take, and no more than its launch bounds leave a thread. A kernel without bounds may
+// be launched with as many threads as a block can have.
+uint32_t DraftBuilder::Registers(const SlotPlan& plan) const {
+  const uint32_t named = source_.most_registers != 0 ? source_.most_registers : kMostRegisters;
+  const uint32_t fit = RegistersThatFit(function_.info.max_threads, std::max(source_.least_blocks, 1u));
+  return std::clamp(plan.slots32 + 2 * plan.slots64, 1u, std::min({named, fit, kMostRegisters}));
+}
+
 GpuResult<void> DraftBuilder::WriteOut() {
   for (const auto& [draft, target] : branches_) draft_[draft].target = start_of_[target];
   const SlotPlan plan = AllocateSlots(draft_, classes_, sizeof(FrameHeader), kMaxStackBytes);
@@ -204,7 +213,7 @@ GpuResult<void> DraftBuilder::WriteOut() {
   function_.params_at = MustFit<uint32_t>(plan.frame_bytes);
   function_.frame_bytes = MustFit<uint32_t>(frame);
   function_.entry = MustFit<uint32_t>(context_.program.code.size());
-  function_.info.registers = std::clamp(plan.slots32 + 2 * plan.slots64, 1u, 255u);
+  function_.info.registers = Registers(plan);
   function_.info.static_shared_bytes = function_.shared_bytes;
   for (DraftInst& d : draft_) {
     Inst inst = d.inst;

@@ -117,6 +117,7 @@ class DraftBuilder {
   // Is the draft, with what the module has so far, within the limits?
   GpuResult<void> CheckLimits() const;
   // To the end of the program's code, after End.
+  uint32_t Registers(const SlotPlan& plan) const;
   GpuResult<void> WriteOut();
 
  private:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/soft/decode/module_image.h"
 
+#include <fmt/format.h>
+
 #include <functional>
 
 #include "base/checked.h"
@@ -9,6 +11,7 @@
 #include "gpu/ptx/parser.h"
 #include "gpu/soft/decode/by_function.h"
 #include "gpu/soft/decode/decoder.h"
+#include "gpu/soft/decode/unresolved.h"
 
 namespace vgpud::soft {
 namespace {
@@ -57,6 +60,8 @@ GpuResult<ModuleImagePtr> MakeModuleImage(std::vector<std::string> texts, const 
   if (texts.empty()) return GpuFail(CuStatus::kInvalidPtx, "a module without PTX");
   Source source =
       TRY(texts.size() == 1 ? FromText(texts[0], table, what_for, loading) : FromParts(texts, table, what_for));
+  if (const std::string name = FirstUnresolved(*source.code, texts); !name.empty())
+    return GpuFail(CuStatus::kInvalidPtx, fmt::format("Unresolved extern function '{}'", name));
   auto image = std::make_shared<ModuleImage>();
   for (const auto& part : source.module->parts) image->targets.push_back(part->target);
   if (image->targets.empty()) image->targets.push_back(source.module->target);

@@ -3,14 +3,16 @@
 
 #include <algorithm>
 
+#include "gpu/soft/code/register_file.h"
 #include "gpu/soft/code/special_registers.h"
 
 namespace vgpud::soft {
 
 uint64_t MostResident(const ComputeCapability& capability, const FunctionInfo& function, uint32_t threads,
                       uint32_t dynamic_shared) {
-  const uint32_t whole_warps = (threads + kLanes - 1) / kLanes * kLanes;
-  const uint64_t registers = uint64_t{(function.registers + 7) / 8 * 8} * whole_warps;
+  const uint32_t whole_warps = WholeWarps(threads);
+  const uint64_t registers =
+      uint64_t{(function.registers + kRegisterUnit - 1) / kRegisterUnit * kRegisterUnit} * whole_warps;
   const uint64_t shared = uint64_t{function.static_shared_bytes} + dynamic_shared + capability.reserved_shared;
   uint64_t fit = std::min(capability.threads_per_multiprocessor / whole_warps, capability.blocks_per_multiprocessor);
   if (registers != 0) fit = std::min<uint64_t>(fit, kRegistersPerMultiprocessor / registers);

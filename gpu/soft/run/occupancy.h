@@ -10,8 +10,6 @@
 
 namespace vgpud::soft {
 
-inline constexpr uint32_t kRegistersPerMultiprocessor = 65536;
-
 // Blocks of the whole device.
 uint64_t MostResident(const ComputeCapability& capability, const FunctionInfo& function, uint32_t threads,
                       uint32_t dynamic_shared);

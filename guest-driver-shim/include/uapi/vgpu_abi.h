@@ -373,7 +373,8 @@ VGPU_ABI_SIZE(vgpu_cqe, 64);
 #define VGPU_MAPPED_VA 0x780000000000ull
 #define VGPU_MAPPED_BYTES (1ull << 40)
 #define VGPU_MAPPED_GRAIN (1ull << 21)
-/* An image of several fatbins that are to be linked: a fatbin whose entries of this kind hold one whole fatbin each. */
+/* An image of fatbins that are to be linked: a fatbin whose entries of this kind hold one whole fatbin each. Bytes 48 to
+ * 51 of the header of such an entry: the most registers of a thread (CU_JIT_MAX_REGISTERS), 0 = any. */
 #define VGPU_FATBIN_KIND_PART 0x7670u
 
 #define VGPU_LIMIT_PRINTF_FIFO 1u /* = CU_LIMIT_PRINTF_FIFO_SIZE; the host may keep less */

@@ -126,11 +126,14 @@ struct Entry {
   uint16_t version = 0x0101;
   uint32_t header_bytes = 64;
   uint64_t payload_bytes;
-  uint32_t rest[12] = {};  // not compressed, for any architecture, no flags
+  uint32_t rest[8] = {};  // not compressed, for any architecture, no flags
+  uint32_t most_registers = 0;
+  uint32_t more[3] = {};
 };
 static_assert(sizeof(Entry) == 64);
 
-std::vector<std::byte> MakeFatbin(uint16_t kind, const std::vector<std::vector<std::byte>>& payloads) {
+std::vector<std::byte> MakeFatbin(uint16_t kind, const std::vector<std::vector<std::byte>>& payloads,
+                                  uint32_t most_registers = 0) {
   FatbinHeader header{kFatbinMagic, 1, sizeof(FatbinHeader), 0};
   std::vector<std::byte> out(sizeof header);
   const auto append = [&out](const void* from, size_t bytes) {
@@ -138,7 +141,7 @@ std::vector<std::byte> MakeFatbin(uint16_t kind, const std::vector<std::vector<s
     out.insert(out.end(), at, at + bytes);
   };
   for (const auto& payload : payloads) {
-    const Entry entry{.kind = kind, .payload_bytes = (payload.size() + 7) / 8 * 8};
+    const Entry entry{.kind = kind, .payload_bytes = (payload.size() + 7) / 8 * 8, .most_registers = most_registers};
     append(&entry, sizeof entry);
     append(payload.data(), payload.size());
     out.resize(out.size() + entry.payload_bytes - payload.size());
@@ -225,10 +228,10 @@ bool FindImages(const void* image, const MemoryReader& read, std::vector<ImageEx
   return One(image, read, &out->front());
 }
 
-std::vector<std::byte> JoinImages(const std::vector<std::vector<std::byte>>& images) {
+std::vector<std::byte> JoinImages(const std::vector<std::vector<std::byte>>& images, uint32_t most_registers) {
   std::vector<std::vector<std::byte>> parts;
   for (const auto& image : images) parts.push_back(IsFatbin(image) ? image : MakeFatbin(kPtx, {image}));
-  return MakeFatbin(VGPU_FATBIN_KIND_PART, parts);
+  return MakeFatbin(VGPU_FATBIN_KIND_PART, parts, most_registers);
 }
 
 }  // namespace vgpud::cuda

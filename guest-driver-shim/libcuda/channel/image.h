@@ -34,7 +34,8 @@ inline constexpr size_t kMaxLinkedImages = 1 << 16;
 // fatbin, 64-bit ELF nor text, its headers contradict themselves, or all together is above kMaxImageBytes.
 bool FindImages(const void* image, const MemoryReader& read, std::vector<ImageExtent>* out);
 
-// One image of several that are to be linked, each a fatbin or (any other bytes) PTX text; VGPU_FATBIN_KIND_PART.
-std::vector<std::byte> JoinImages(const std::vector<std::vector<std::byte>>& images);
+// One image of those that are to be linked, each a fatbin or (any other bytes) PTX text; VGPU_FATBIN_KIND_PART.
+// `most_registers`: that a thread may use, 0 = any.
+std::vector<std::byte> JoinImages(const std::vector<std::vector<std::byte>>& images, uint32_t most_registers = 0);
 
 }  // namespace vgpud::cuda

@@ -37,19 +37,19 @@ bool Copy(const ImageExtent& extent, std::vector<std::byte>* out) {
 
 }  // namespace
 
-CUresult Library::Make(const void* image, bool keep_pointer, std::shared_ptr<Library>* out) {
+CUresult Library::Make(const void* image, bool keep_pointer, uint32_t most_registers, std::shared_ptr<Library>* out) {
   if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::vector<ImageExtent> images;
   if (!FindImages(image, ReadOwnMemory, &images)) return CUDA_ERROR_INVALID_IMAGE;
   auto library = std::make_shared<Library>();
-  if (keep_pointer && images.size() == 1) {
+  if (keep_pointer && images.size() == 1 && most_registers == 0) {
     library->image_ = images[0].start;
     library->bytes_ = images[0].bytes;
   } else {
     std::vector<std::vector<std::byte>> parts(images.size());
     for (size_t n = 0; n < images.size(); ++n)
       if (!Copy(images[n], &parts[n])) return CUDA_ERROR_INVALID_IMAGE;
-    library->copy_ = parts.size() == 1 ? std::move(parts[0]) : JoinImages(parts);
+    library->copy_ = parts.size() == 1 && most_registers == 0 ? std::move(parts[0]) : JoinImages(parts, most_registers);
     library->image_ = library->copy_.data();
     library->bytes_ = library->copy_.size();
   }

@@ -9,20 +9,23 @@
 
 #include "guest-driver-shim/libcuda/channel/image.h"
 #include "guest-driver-shim/libcuda/driver/driver.h"
-#include "guest-driver-shim/libcuda/module/jit_log.h"
+#include "guest-driver-shim/libcuda/module/device_runtime.h"
+#include "guest-driver-shim/libcuda/module/jit_options.h"
+#include "guest-driver-shim/libcuda/module/module.h"
 
 namespace {
 
 using namespace vgpud::cuda;
 
 struct Linker {
-  explicit Linker(JitLog told) : log(std::move(told)) {}
+  explicit Linker(JitOptions told) : log(std::move(told)) {}
 
   Mutex mutex{lock_rank::kLinker};
   std::vector<std::vector<std::byte>> inputs GUARDED_BY(mutex);  // PTX texts and fatbins
   std::vector<std::byte> image GUARDED_BY(mutex);                // what they became
+  bool wants_device_runtime GUARDED_BY(mutex) = false;
   bool complete GUARDED_BY(mutex) = false;
-  JitLog log GUARDED_BY(mutex);          // valid until cuLinkDestroy, as CUDA wants it
+  JitOptions log GUARDED_BY(mutex);      // valid until cuLinkDestroy, as CUDA wants it
   std::string errors GUARDED_BY(mutex);  // a line for each input that was refused
 };
 
@@ -42,8 +45,8 @@ CUresult Create(unsigned count, int* options, void** values, CUlinkState* out) {
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  JitLog log;
-  if (const CUresult error = JitLog::Read(count, options, values, &log)) return error;
+  JitOptions log;
+  if (const CUresult error = JitOptions::Read(count, options, values, &log)) return error;
   *out = Linkers().Add(std::make_shared<Linker>(std::move(log)));
   return CUDA_SUCCESS;
 }
@@ -56,6 +59,11 @@ CUresult Add(CUlinkState handle, int type, std::span<const char> data, const cha
   if (data.empty() || data.size() > PTRDIFF_MAX || type < 0 || type >= CU_JIT_NUM_INPUT_TYPES)
     return CUDA_ERROR_INVALID_VALUE;
   MutexLock lock(linker->mutex);
+  if (type == CU_JIT_INPUT_LIBRARY && IsDeviceRuntime(data, name != nullptr ? name : "")) {
+    if (linker->complete) return CUDA_ERROR_INVALID_VALUE;
+    linker->wants_device_runtime = true;
+    return CUDA_SUCCESS;
+  }
   if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY) {
     return Refuse(*linker, name, "machine code and objects cannot be linked; this device takes PTX and fat binaries",
                   CUDA_ERROR_NOT_SUPPORTED);
@@ -74,6 +82,30 @@ CUresult Add(CUlinkState handle, int type, std::span<const char> data, const cha
     linker->inputs.emplace_back(start, start + extent.bytes);
   }
   return CUDA_SUCCESS;
+}
+
+void Join(Linker& linker) REQUIRES(linker.mutex) {
+  std::vector<std::vector<std::byte>> inputs = linker.inputs;
+  if (linker.wants_device_runtime) {
+    const auto text = std::as_bytes(std::span(DeviceRuntimePtx()));
+    inputs.emplace_back(text.begin(), text.end());
+  }
+  const uint32_t most_registers = linker.log.most_registers();
+  linker.image =
+      inputs.size() == 1 && most_registers == 0 ? std::move(inputs.front()) : JoinImages(inputs, most_registers);
+  linker.image.push_back(std::byte{0});  // PTX text is looked for up to there
+}
+
+// The device links when it loads: what it can't link is an error of the linker. Whether there is room for it is not.
+CUresult Try(Linker& linker, Device* device) REQUIRES(linker.mutex) {
+  std::shared_ptr<Library> library;
+  std::string why;
+  uint64_t number;
+  CUresult error = Library::Make(linker.image.data(), true, 0, &library);
+  if (error == CUDA_SUCCESS) error = library->ModuleOn(device, &number, &why);
+  if (error == CUDA_SUCCESS || error == CUDA_ERROR_OUT_OF_MEMORY) return CUDA_SUCCESS;
+  linker.log.Answer("", linker.errors + why, 0);
+  return error;
 }
 
 CUresult AddFile(CUlinkState handle, int type, const char* path) {
@@ -118,8 +150,8 @@ CU_API(cuLinkComplete)(CUlinkState handle, void** image, size_t* bytes) {
   MutexLock lock(linker->mutex);
   if (linker->inputs.empty()) return CUDA_ERROR_INVALID_VALUE;
   if (!linker->complete) {
-    linker->image = linker->inputs.size() == 1 ? linker->inputs.front() : JoinImages(linker->inputs);
-    linker->image.push_back(std::byte{0});  // PTX text is looked for up to there
+    Join(*linker);
+    if (const CUresult error = Try(*linker, current.device)) return error;
   }
   linker->complete = true;
   linker->log.Answer("", linker->errors, 0);

@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "guest-driver-shim/libcuda/channel/os.h"
-#include "guest-driver-shim/libcuda/module/jit_log.h"
+#include "guest-driver-shim/libcuda/module/jit_options.h"
 
 namespace vgpud::cuda {
 namespace {
@@ -68,12 +68,12 @@ CUresult ReadFile(const char* path, std::vector<char>* out) {
 }
 
 // Makes a library of `image` and loads it on `device`; `log` hears how that went.
-CUresult LoadImage(Device* device, const void* image, bool keep_pointer, const JitLog& log,
+CUresult LoadImage(Device* device, const void* image, bool keep_pointer, const JitOptions& log,
                    std::shared_ptr<Library>* out) {
   const auto begun = std::chrono::steady_clock::now();
   std::string why;
   uint64_t number;
-  CUresult error = Library::Make(image, keep_pointer, out);
+  CUresult error = Library::Make(image, keep_pointer, log.most_registers(), out);
   if (error != CUDA_SUCCESS) {
     why = "there is no PTX text, fat binary or machine code at this address, or its headers are damaged";
   } else {
@@ -89,8 +89,8 @@ CUresult OpenModule(CUmodule* out, const void* image, unsigned count = 0, int* o
   const Current current = CurrentContext();
   if (current.error != CUDA_SUCCESS) return current.error;
   if (out == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  JitLog log;
-  if (const CUresult error = JitLog::Read(count, options, values, &log)) return error;
+  JitOptions log;
+  if (const CUresult error = JitOptions::Read(count, options, values, &log)) return error;
   auto module = std::make_shared<Module>();
   if (const CUresult error = LoadImage(current.device, image, false, log, &module->library)) return error;
   module->device = current.device;
@@ -99,7 +99,7 @@ CUresult OpenModule(CUmodule* out, const void* image, unsigned count = 0, int* o
   return CUDA_SUCCESS;
 }
 
-CUresult OpenLibraryImage(CUlibrary* out, const void* image, const JitLog& log, int* options, void** values,
+CUresult OpenLibraryImage(CUlibrary* out, const void* image, const JitOptions& log, int* options, void** values,
                           unsigned count) {
   CUresult error;
   Device* device = AnyDevice(&error);
@@ -268,8 +268,8 @@ CU_API(cuModuleGetGlobal_v2)(CUdeviceptr* address, size_t* bytes, CUmodule handl
 CU_API(cuLibraryLoadData)
 (CUlibrary* out, const void* image, int* jit_options, void** jit_values, unsigned jit_count, int* options,
  void** values, unsigned count) {
-  JitLog log;
-  if (const CUresult error = JitLog::Read(jit_count, jit_options, jit_values, &log)) return error;
+  JitOptions log;
+  if (const CUresult error = JitOptions::Read(jit_count, jit_options, jit_values, &log)) return error;
   return OpenLibraryImage(out, image, log, options, values, count);
 }
 
@@ -277,8 +277,8 @@ CU_API(cuLibraryLoadFromFile)
 (CUlibrary* out, const char* path, int* options, void** values, unsigned count, int*, void**, unsigned) {
   if (const CUresult error = Driver::Get().Ready()) return error;
   if (out == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  JitLog log;
-  if (const CUresult error = JitLog::Read(count, options, values, &log)) return error;
+  JitOptions log;
+  if (const CUresult error = JitOptions::Read(count, options, values, &log)) return error;
   std::vector<char> image;
   if (const CUresult error = ReadFile(path, &image)) return error;
   return OpenLibraryImage(out, image.data(), log, nullptr, nullptr, 0);

@@ -16,8 +16,9 @@ namespace vgpud::cuda {
 // An image. It is uploaded to a device at the first use there, and again after the device's context was reset.
 class Library {
  public:
-  // Finds the image's length and takes a copy (or, with `keep_pointer`, remembers where it is, if it is in one piece).
-  static CUresult Make(const void* image, bool keep_pointer, std::shared_ptr<Library>* out);
+  // Finds the image's length and takes a copy (or, with `keep_pointer`, remembers where it is, if it is in one piece
+  // and no bound is given). `most_registers`: that a thread may use, 0 = any.
+  static CUresult Make(const void* image, bool keep_pointer, uint32_t most_registers, std::shared_ptr<Library>* out);
   ~Library();
 
   // The executor's number of this image on `device`; uploads it if need be. When that fails, `why` gets the reason.

@@ -186,9 +186,9 @@ TEST_F(SoftExternCall, MissingArgumentsAreZero) {
 }
 
 TEST_F(SoftExternCall, WhatIsNotProvidedIsNamed) {
-  const Outcome ran = Run("nobody", {"b32 1"}, "b32");
+  const Outcome ran = Run("cudaNobody", {"b32 1"}, "b32");
   EXPECT_EQ(ran.status, CuStatus::kIllegalInstruction);
-  EXPECT_THAT(ran.text, HasSubstr("the device function nobody is not provided by the soft GPU"));
+  EXPECT_THAT(ran.text, HasSubstr("the device function cudaNobody is not provided by the soft GPU"));
   EXPECT_THAT(ran.text, HasSubstr("thread (0,0,0)"));
 }
 

@@ -93,13 +93,24 @@ TEST(PtxLink, WhatCannotBeLinkedIsSaidByName) {
             "linking PTX modules: `f` has different parameters");
 }
 
-TEST(PtxLink, WhatNoPartDefinesIsAnErrorOfTheKernelThatCallsIt) {
+TEST(PtxLink, WhatIsCalledMustBeDefined) {
   SoftMachine m;
   const Outcome loaded = m.Load(Image({Declared("f") + Kernel("k", {"f"}), Kernel("other", {})}));
+  EXPECT_EQ(loaded.status, CuStatus::kInvalidPtx);
+  EXPECT_EQ(loaded.text, "Unresolved extern function 'f'");
+  EXPECT_EQ(m.Load(Image({Declared("f") + Kernel("k", {"f"}), Function("f", 1, ".visible")})).status,
+            CuStatus::kSuccess);
+  EXPECT_EQ(m.Load(Image({Declared("f") + Kernel("k", {}), Kernel("other", {})})).status, CuStatus::kSuccess);
+  EXPECT_EQ(m.Load(Image({Declared("f") + "// call f, (x);\n" + Kernel("k", {})})).status, CuStatus::kSuccess);
+}
+
+TEST(PtxLink, WhatTheDeviceRuntimeLacksIsAnErrorOfTheKernelThatCallsIt) {
+  SoftMachine m;
+  const Outcome loaded = m.Load(Image({Declared("cudaNew") + Kernel("k", {"cudaNew"}), Kernel("other", {})}));
   ASSERT_EQ(loaded.status, CuStatus::kSuccess) << loaded.text;
   const Outcome ran = m.Run("k", {{1, 1, 1}, {1, 1, 1}, 0}, Params().Add(m.Alloc(4)));
   EXPECT_EQ(ran.status, CuStatus::kIllegalInstruction);
-  EXPECT_NE(ran.text.find("function f is not provided"), std::string::npos) << ran.text;
+  EXPECT_NE(ran.text.find("function cudaNew is not provided"), std::string::npos) << ran.text;
 }
 
 }  // namespace

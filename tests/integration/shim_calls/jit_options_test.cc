@@ -8,7 +8,7 @@
 
 namespace {
 
-class ShimJitLog : public ShimWire {
+class ShimJitOptions : public ShimWire {
  protected:
   void SetUp() override {
     ShimWire::SetUp();
@@ -36,7 +36,7 @@ class ShimJitLog : public ShimWire {
   static constexpr char kReason[] = "the fake refuses operation 6";
 };
 
-TEST_F(ShimJitLog, OfAModuleSaysWhatTheDeviceSaid) {
+TEST_F(ShimJitOptions, OfAModuleSaysWhatTheDeviceSaid) {
   Wire::Get().Refuse(VGPU_OP_MODULE_LOAD, CUDA_ERROR_INVALID_PTX);
   CUmodule module = nullptr;
   EXPECT_EQ(CUDA_ERROR_INVALID_PTX, cuModuleLoadDataEx(&module, kPtx, 5, options_, values_));
@@ -48,7 +48,7 @@ TEST_F(ShimJitLog, OfAModuleSaysWhatTheDeviceSaid) {
   EXPECT_GT(60000, Milliseconds());
 }
 
-TEST_F(ShimJitLog, OfALibraryDoesToo) {
+TEST_F(ShimJitOptions, OfALibraryDoesToo) {
   Wire::Get().Refuse(VGPU_OP_MODULE_LOAD, CUDA_ERROR_INVALID_PTX);
   CUlibrary library = nullptr;
   EXPECT_EQ(CUDA_ERROR_INVALID_PTX, cuLibraryLoadData(&library, kPtx, options_, values_, 5, nullptr, nullptr, 0));
@@ -56,7 +56,7 @@ TEST_F(ShimJitLog, OfALibraryDoesToo) {
   EXPECT_EQ(strlen(kReason), ErrorBytes());
 }
 
-TEST_F(ShimJitLog, IsCutToItsBuffer) {
+TEST_F(ShimJitOptions, IsCutToItsBuffer) {
   Wire::Get().Refuse(VGPU_OP_MODULE_LOAD, CUDA_ERROR_INVALID_PTX);
   CUmodule module = nullptr;
   Fill(9);
@@ -73,14 +73,14 @@ TEST_F(ShimJitLog, IsCutToItsBuffer) {
   EXPECT_EQ(0u, ErrorBytes());
 }
 
-TEST_F(ShimJitLog, SaysWhenThereIsNoImage) {
+TEST_F(ShimJitOptions, SaysWhenThereIsNoImage) {
   CUmodule module = nullptr;
   const char damaged[] = "\x50\xed\x55\xba\x09\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00";
   EXPECT_EQ(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadDataEx(&module, damaged, 5, options_, values_));
   EXPECT_NE(nullptr, strstr(error_, "no PTX text, fat binary or machine code")) << error_;
 }
 
-TEST_F(ShimJitLog, IsEmptyWhenAllIsWell) {
+TEST_F(ShimJitOptions, IsEmptyWhenAllIsWell) {
   CUmodule module = nullptr;
   ASSERT_EQ(CUDA_SUCCESS, cuModuleLoadDataEx(&module, kPtx, 5, options_, values_));
   EXPECT_STREQ("", error_);
@@ -88,7 +88,7 @@ TEST_F(ShimJitLog, IsEmptyWhenAllIsWell) {
   EXPECT_EQ(CUDA_SUCCESS, cuModuleUnload(module));
 }
 
-TEST_F(ShimJitLog, OptionsAreThoseOfCuda13) {
+TEST_F(ShimJitOptions, OptionsAreThoseOfCuda13) {
   CUmodule module = nullptr;
   CUlibrary library = nullptr;
   for (const int option : {-1, static_cast<int>(CU_JIT_NUM_OPTIONS)}) {

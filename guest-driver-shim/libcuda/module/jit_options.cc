@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Option lists of JIT calls: numbers travel in the pointers themselves.
-#include "guest-driver-shim/libcuda/module/jit_log.h"
+#include "guest-driver-shim/libcuda/module/jit_options.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace vgpud::cuda {
 
-CUresult JitLog::Read(unsigned count, const int* options, void** values, JitLog* out) {
+CUresult JitOptions::Read(unsigned count, const int* options, void** values, JitOptions* out) {
   if (count != 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   *out = {};
   for (unsigned i = 0; i < count; ++i) {
@@ -23,6 +23,7 @@ CUresult JitLog::Read(unsigned count, const int* options, void** values, JitLog*
                 {CU_JIT_ERROR_LOG_BUFFER, &out->error_.buffer, nullptr},
                 {CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, &out->error_.bytes, &out->error_.capacity},
                 {CU_JIT_WALL_TIME, &out->wall_time_, nullptr}};
+    if (options[i] == CU_JIT_MAX_REGISTERS) out->most_registers_ = number;
     for (const auto& row : rows) {
       if (row.option != options[i]) continue;
       *row.place = &values[i];
@@ -32,7 +33,7 @@ CUresult JitLog::Read(unsigned count, const int* options, void** values, JitLog*
   return CUDA_SUCCESS;
 }
 
-void JitLog::Text::Write(const std::string& text) const {
+void JitOptions::Text::Write(const std::string& text) const {
   size_t written = 0;
   if (buffer != nullptr && *buffer != nullptr && capacity > 0) {
     written = std::min<size_t>(text.size(), capacity - 1);
@@ -42,7 +43,7 @@ void JitLog::Text::Write(const std::string& text) const {
   if (bytes != nullptr) *bytes = reinterpret_cast<void*>(written);
 }
 
-void JitLog::Answer(const std::string& info, const std::string& error, float milliseconds) const {
+void JitOptions::Answer(const std::string& info, const std::string& error, float milliseconds) const {
   info_.Write(info);
   error_.Write(error);
   if (wall_time_ == nullptr) return;
