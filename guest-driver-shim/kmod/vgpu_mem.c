@@ -414,7 +414,7 @@ struct vgpu_mem *vgpu_mem_make(struct vgpu_channel *channel, u64 address, u64 by
 	kref_get(&channel->ref);
 	mem->channel = channel;
 	mem->bytes = bytes;
-	/* Few threads of a user allocate at once, the others sleep, and the freezer can wake them. */
+	/* Few threads of a user allocate at once; the freezer can wake the others. */
 	ret = down_interruptible(&channel->user->workers) ? -ERESTARTSYS : 0;
 	if (!ret) {
 		ret = vgpu_mem_take_pages(mem, address);
