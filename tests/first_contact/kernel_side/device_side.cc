@@ -68,6 +68,7 @@ int DeviceSide::TellPlace(OpenFile& file, IoctlCall& call) {
   if (file.space) {
     memory = machine_.MakeMemory(asked.bytes);
     offset = 0;
+    if (!memory) return ENOMEM;
     file.space->Map(asked.address, asked.bytes, memory, 0);
   }
   const auto place = memory ? memory->ShareThrough(file.node) : std::nullopt;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "tests/first_contact/kernel_side/abi/rm_layouts.h"
 #include "tests/first_contact/kernel_side/device_side.h"
 
 namespace vgpud::kernel_side {
@@ -22,7 +23,8 @@ Result<void> Main(const std::string& folder, const std::string& version, const C
   mount->Start(device);
   std::cout << "ready" << std::endl;
   for (std::string line; std::getline(std::cin, line);) std::cout << device.Order(line) << std::endl;
-  // What programs still have mapped is theirs until they have ended; threads of ours are in the middle of it.
+  // What is mapped is written back when it is unmapped, here and in programs: nobody would answer while we end.
+  mount->Abort();
   std::_Exit(0);
 }
 
@@ -33,12 +35,12 @@ int main(int argc, char** argv) {
   using namespace vgpud;
   SetLogName("kernel-side");
   const auto* const chip = argc == 5 ? kernel_side::FindChip(argv[3]) : nullptr;
-  if (chip == nullptr) {
+  const auto cards = argc == 5 ? std::strtoul(argv[4], nullptr, 10) : 0;
+  if (chip == nullptr || cards == 0 || cards > kernel_side::kMostCardInfos) {
     fmt::print(stderr, "usage: kernel-side FOLDER VERSION t4|h100 CARDS\n");
     return 2;
   }
-  const auto ended =
-      kernel_side::Main(argv[1], argv[2], *chip, static_cast<uint32_t>(std::strtoul(argv[4], nullptr, 10)));
+  const auto ended = kernel_side::Main(argv[1], argv[2], *chip, static_cast<uint32_t>(cards));
   LOG(kError, "{}", ended.error().context);
   return 1;
 }

@@ -71,11 +71,18 @@ FuseMount::FuseMount(std::string folder, std::vector<std::string> names, int con
       names_(std::move(names)),
       contents_(contents),
       device_(std::move(device)),
-      own_(names_.size()) {}
+      views_(names_.size()),
+      pages_(kMostBytes) {}
 
 FuseMount::~FuseMount() {
-  ::umount2(folder_.c_str(), MNT_DETACH);
+  Abort();
   AwaitEnd();
+}
+
+// By force it is the connection that ends, even if the mount is busy.
+void FuseMount::Abort() {
+  ::umount2(folder_.c_str(), MNT_FORCE);
+  ::umount2(folder_.c_str(), MNT_DETACH);
 }
 
 void FuseMount::Start(DeviceFiles& files) {
@@ -88,10 +95,17 @@ void FuseMount::AwaitEnd() {
   if (worker_.joinable()) worker_.join();
 }
 
-Result<int> FuseMount::OwnFile(size_t node) {
-  if (!own_[node]) own_[node].Reset(::open((folder_ + "/" + names_[node]).c_str(), O_RDWR | O_CLOEXEC));
-  if (!own_[node]) return FailErrno(names_[node]);
-  return own_[node].get();
+std::byte* FuseMount::View(size_t node) {
+  Mapping& view = views_[node];
+  if (view) return view.data();
+  const UniqueFd file{::open((folder_ + "/" + names_[node]).c_str(), O_RDWR | O_CLOEXEC)};
+  auto mapped = file ? Mapping::Shared(file.get(), 0, kMappedBytes) : Result<Mapping>(FailErrno("open"));
+  if (!mapped) {
+    LOG(kError, "{} can't be mapped: {}", names_[node], mapped.error().context);
+    return nullptr;
+  }
+  view = std::move(*mapped);
+  return view.data();
 }
 
 // Never waits for the worker: what the worker touches may be pages that this thread gives.
@@ -208,10 +222,10 @@ void FuseMount::Open(const Request& request) {
 
 void FuseMount::ReadPages(const Request& request) {
   const auto in = request.As<fuse_read_in>();
-  std::vector<std::byte> pages(std::min(in.size, kMostBytes));
+  const auto pages = std::span(pages_).first(std::min(in.size, kMostBytes));
   const ssize_t got = ::pread(contents_, pages.data(), pages.size(), static_cast<off_t>(in.offset));
   if (got < 0) return Reply(request.head.unique, EIO);
-  Reply(request.head.unique, 0, pages);  // beyond its end a memfd is zeroes, too
+  Reply(request.head.unique, 0, pages.first(static_cast<size_t>(got)));  // the rest is zeroes
 }
 
 void FuseMount::WritePages(const Request& request) {

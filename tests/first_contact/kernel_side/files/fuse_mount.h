@@ -20,9 +20,13 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/mapping.h"
 #include "base/result.h"
 
 namespace vgpud::kernel_side {
+
+// Of the files that are mapped, and of their contents.
+inline constexpr uint64_t kMappedBytes = uint64_t{1} << 40;
 
 // An ioctl on an open file.
 struct IoctlCall {
@@ -52,10 +56,13 @@ class FuseMount {
 
   // Serves the file system from threads of its own.
   void Start(DeviceFiles& files);
-  // Returns when it is unmounted.
+  // From now on everything that is asked of the files fails, and who waits for an answer goes on. Any thread.
+  void Abort();
+  // Returns when it was aborted.
   void AwaitEnd();
-  // Our own descriptor of a file, to map what programs map.
-  Result<int> OwnFile(size_t node);
+  // All that programs map of a file, mapped here, too, until the end: an munmap would wait for pages to be written that
+  // its own process is asked to write. nullptr: it can't be.
+  std::byte* View(size_t node);
   // poll() on that open file returns, now or the next time. Any thread.
   void Wake(uint64_t file);
   // Lets go of the pages of a range that is not used any more.
@@ -93,8 +100,9 @@ class FuseMount {
   const std::vector<std::string> names_;
   const int contents_;
   UniqueFd device_;
-  std::vector<UniqueFd> own_;
+  std::vector<Mapping> views_;
   uint64_t next_file_ = 1;
+  std::vector<std::byte> pages_;  // of an answer
   std::thread reader_, worker_;
   std::mutex mutex_;
   std::condition_variable pushed_;

@@ -8,13 +8,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/log.h"
-
 namespace vgpud::kernel_side {
 namespace {
 
 constexpr uint64_t kPage = 4096, kAlignment = uint64_t{2} << 20;
-constexpr off_t kStoreBytes = off_t{1} << 46;
 
 uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
@@ -23,11 +20,13 @@ uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * t
 Result<Store> Store::Make() {
   Store store;
   store.file_.Reset(::memfd_create("kernel-side", MFD_CLOEXEC));
-  if (!store.file_ || ::ftruncate(store.file_.get(), kStoreBytes) != 0) return FailErrno("the store");
+  if (!store.file_ || ::ftruncate(store.file_.get(), kMappedBytes) != 0) return FailErrno("the store");
+  store.view_ = TRY(Mapping::Shared(store.file_.get(), 0, kMappedBytes));
   return store;
 }
 
-uint64_t Store::Take(uint64_t bytes) {
+std::optional<uint64_t> Store::Take(uint64_t bytes) {
+  if (bytes > kMappedBytes || RoundUp(bytes, kAlignment) > kMappedBytes - next_) return std::nullopt;
   const uint64_t at = next_;
   next_ += RoundUp(bytes, kAlignment);
   return at;
@@ -38,42 +37,37 @@ void Store::Release(uint64_t offset, uint64_t bytes) {
               static_cast<off_t>(RoundUp(bytes, kPage)));
 }
 
-StoredMemory::StoredMemory(Store& store, FuseMount& mount, uint64_t bytes)
-    : Memory(bytes), store_(store), mount_(mount), at_(store.Take(bytes)) {}
+std::shared_ptr<StoredMemory> StoredMemory::Make(Store& store, FuseMount& mount, uint64_t bytes) {
+  const auto at = store.Take(bytes);
+  return at ? std::shared_ptr<StoredMemory>(new StoredMemory(store, mount, *at, bytes)) : nullptr;
+}
 
 StoredMemory::~StoredMemory() {
-  view_ = {};
   if (node_) mount_.Forget(*node_, at_, RoundUp(bytes(), kPage));
   store_.Release(at_, bytes());
 }
 
-bool StoredMemory::View() {
-  if (view_) return true;
-  const auto file = node_ ? mount_.OwnFile(*node_) : Result<int>(store_.file());
-  auto view = file ? Mapping::Shared(*file, at_, RoundUp(bytes(), kPage)) : tl::unexpected(file.error());
-  if (!view) {
-    LOG(kError, "view of {} bytes of memory: {}", bytes(), view.error().context);
-    return false;
-  }
-  view_ = std::move(*view);
-  return true;
+std::byte* StoredMemory::Data() const {
+  std::byte* const all = node_ ? mount_.View(*node_) : store_.view();
+  return all == nullptr ? nullptr : all + at_;
 }
 
 bool StoredMemory::Read(uint64_t offset, std::span<std::byte> to) {
-  if (!Contains(offset, to.size()) || !View()) return false;
-  std::memcpy(to.data(), view_.data() + offset, to.size());
+  const std::byte* const data = Contains(offset, to.size()) ? Data() : nullptr;
+  if (data == nullptr) return false;
+  std::memcpy(to.data(), data + offset, to.size());
   return true;
 }
 
 bool StoredMemory::Write(uint64_t offset, std::span<const std::byte> from) {
-  if (!Contains(offset, from.size()) || !View()) return false;
-  std::memcpy(view_.data() + offset, from.data(), from.size());
+  std::byte* const data = Contains(offset, from.size()) ? Data() : nullptr;
+  if (data == nullptr) return false;
+  std::memcpy(data + offset, from.data(), from.size());
   return true;
 }
 
 std::optional<uint64_t> StoredMemory::ShareThrough(size_t node) {
   if (node_ && *node_ != node) return std::nullopt;
-  if (!node_) view_ = {};
   node_ = node;
   return at_;
 }

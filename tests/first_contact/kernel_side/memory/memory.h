@@ -41,18 +41,22 @@ class Store {
  public:
   static Result<Store> Make();
   int file() const { return file_.get(); }
-  uint64_t Take(uint64_t bytes);
+  std::byte* view() const { return view_.data(); }
+  // None: so much was taken since the begin that nothing is left.
+  std::optional<uint64_t> Take(uint64_t bytes);
   void Release(uint64_t offset, uint64_t bytes);
 
  private:
   UniqueFd file_;
+  Mapping view_;
   uint64_t next_ = uint64_t{1} << 32;
 };
 
 // Zeroed when it is made. Programs may map it, all through one of the device files.
 class StoredMemory : public Memory {
  public:
-  StoredMemory(Store& store, FuseMount& mount, uint64_t bytes);
+  // nullptr: the store has nothing left.
+  static std::shared_ptr<StoredMemory> Make(Store& store, FuseMount& mount, uint64_t bytes);
   ~StoredMemory() override;
 
   bool Read(uint64_t offset, std::span<std::byte> to) override;
@@ -61,13 +65,15 @@ class StoredMemory : public Memory {
   std::optional<uint64_t> ShareThrough(size_t node);
 
  private:
-  bool View();
+  StoredMemory(Store& store, FuseMount& mount, uint64_t at, uint64_t bytes)
+      : Memory(bytes), store_(store), mount_(mount), at_(at) {}
+  // nullptr: it can't be seen.
+  std::byte* Data() const;
 
   Store& store_;
   FuseMount& mount_;
   const uint64_t at_;
   std::optional<size_t> node_;
-  Mapping view_;  // empty: not used since it was made or shared
 };
 
 // Of a process that still has it, we hope, as the GPU does.

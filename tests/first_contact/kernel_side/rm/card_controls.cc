@@ -176,7 +176,7 @@ constexpr Control kControls[] = {
     {kGetBusInfo, sizeof(InfoList), &TellInfosElsewhere<&Chip::bus>},
     {kGetBusInfo2, sizeof(uint32_t), &TellInfosBehind<&Chip::bus>},
     {kGetCopyCaps2, sizeof(CopyCaps), &TellCopyCaps},
-    {kGetAllCopyCaps, 66, &TellAllCopyCaps},
+    {kGetAllCopyCaps, 68, &TellAllCopyCaps},
 };
 
 }  // namespace

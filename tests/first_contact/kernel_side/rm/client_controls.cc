@@ -15,7 +15,9 @@ constexpr uint32_t kNoCard = 0xffffffff;
 constexpr int32_t kNoNode = -1;
 
 RmStatus TellVersion(const Asking& asking) {
+  constexpr uint32_t kMostBytes = 4096;
   auto& params = asking.As<BuildVersion>();
+  if (params.string_bytes > kMostBytes) return RmStatus::kInvalidArgument;
   const struct {
     uint64_t at;
     std::string text;

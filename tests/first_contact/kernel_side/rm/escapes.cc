@@ -216,6 +216,7 @@ RmStatus MakeOldMemory(const EscapeCall& call, AllocMemory& asked) {
     object->memory = std::make_shared<ProcessMemory>(call.caller.process(), asked.address, bytes);
   else
     object->memory = call.machine.MakeMemory(bytes);
+  if (!object->memory) return RmStatus::kNoMemory;
   object->handle = asked.object;
   object->parent = asked.parent;
   object->kind = asked.kind;

@@ -38,6 +38,7 @@ RmStatus MakeMemory(const Making& making, Made& made) {
   if (kOnCard && params.bytes > card.free_bytes()) return RmStatus::kNoMemory;
   auto object = std::make_unique<MemoryObject>();
   object->memory = making.machine.MakeMemory(params.bytes);
+  if (!object->memory) return RmStatus::kNoMemory;
   object->charged = kOnCard ? params.bytes : 0;
   card.used_bytes += object->charged;
   params.limit = params.bytes - 1;
@@ -50,6 +51,7 @@ RmStatus MakeRegisters(const Making& making, Made& made) {
   constexpr uint64_t kBytes = 64 << 10;
   auto object = std::make_unique<MemoryObject>();
   object->memory = making.machine.MakeMemory(kBytes);
+  if (!object->memory) return RmStatus::kNoMemory;
   made = std::move(object);
   return RmStatus::kOk;
 }

@@ -27,9 +27,7 @@ Card* Machine::FindCard(const std::array<uint8_t, 16>& uuid) {
   return nullptr;
 }
 
-std::shared_ptr<StoredMemory> Machine::MakeMemory(uint64_t bytes) {
-  return std::make_shared<StoredMemory>(store_, mount_, bytes);
-}
+std::shared_ptr<StoredMemory> Machine::MakeMemory(uint64_t bytes) { return StoredMemory::Make(store_, mount_, bytes); }
 
 Client* Machine::FindClient(uint32_t handle) {
   const auto it = clients_.find(handle);

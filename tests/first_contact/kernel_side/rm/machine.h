@@ -33,6 +33,7 @@ class Machine {
   Card* FindCard(const std::array<uint8_t, 16>& uuid);
   FuseMount& mount() { return mount_; }
 
+  // nullptr: nothing is left.
   std::shared_ptr<StoredMemory> MakeMemory(uint64_t bytes);
   Client* FindClient(uint32_t handle);
   Client& AddClient(uint32_t handle, uint64_t file);
