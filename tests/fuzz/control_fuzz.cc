@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "tests/fuzz/fuzz_bytes.h"
 #include "tests/unit/vgpud/control/control_bed.h"
