@@ -184,7 +184,7 @@ class ChannelSockTest(VfTest):
         op, status, _, info, fds = client.call(1, size=1)
         self.assertEqual((1, 0, 3), (op, status, len(fds)))
         abi, channel, area_bytes, vram, features, slice_us, weight = struct.unpack_from("<IIQQQII", info)
-        self.assertEqual((1, 1 << 30, 63 << 16 | 3, 2000, 100), (abi, vram, features, slice_us, weight))
+        self.assertEqual((1, 1 << 30, 0xbf0003, 2000, 100), (abi, vram, features, slice_us, weight))
         self.assertEqual(area_bytes, os.fstat(fds[0]).st_size)
         self.assertRaises(OSError, os.ftruncate, fds[0], 0)
         area = mmap.mmap(fds[0], area_bytes)

@@ -115,7 +115,7 @@ void NameFunctions(const ptx::Module& module, ProgramCode& program) {
     code->info.name = f->name;
     code->is_kernel = f->is_kernel;
     if (f->is_extern) code->provided = FindExternFunction(f->name);
-    code->is_undefined = f->is_extern && code->provided == nullptr;
+    code->is_undefined = f->is_extern && !f->is_kernel && code->provided == nullptr;
     if (f->is_extern && f->is_kernel)
       code->error = GpuError{CuStatus::kInvalidPtx, fmt::format("kernel {} is declared without a body", f->name)};
     const auto index = MustFit<uint32_t>(program.functions.size());

@@ -169,11 +169,15 @@ TEST(Hostile, HundredThousandRandomEntriesAreAllAnswered) {
   Fuzzer fuzz(rig);
   rig.Load(1, "kernel a 7\n");
   uint64_t sent = 0, wanted = 0, answered = 0, resets = 0;
-  const auto drain = [&rig] {
+  const auto set_gates = [&rig](uint64_t generation) {
+    std::ranges::fill(rig.guest.header().gate, generation);
+    for (uint32_t slot = 0; slot < VGPU_EVENT_SLOTS; ++slot) rig.guest.OpenSlot(slot, generation);
+  };
+  const auto drain = [&] {
     rig.Grant();
-    std::ranges::fill(rig.guest.header().gate, UINT64_MAX);
+    set_gates(UINT64_MAX);
     rig.Settle();
-    std::ranges::fill(rig.guest.header().gate, 0);
+    set_gates(0);
   };
   for (int i = 0; i < 100'000; ++i) {
     const vgpu_sqe entry = fuzz.Next();

@@ -124,7 +124,7 @@ TEST(SoftLayout, ParametersOfFunctionsLieInUnitsOfEight) {
 }
 
 TEST(SoftLayout, RegistersOfAThreadAreThoseAliveAtOnce) {
-  const auto registers = [](uint32_t narrow, uint32_t wide) {
+  const auto registers = [](uint32_t narrow, uint32_t wide, const char* bounds = "") {
     std::string body =
         fmt::format(".reg .b32 %r<{}>; .reg .b64 %d<{}>; .reg .b64 %a;\nmov.u64 %a, 0;\n", narrow + 1, wide + 1);
     for (uint32_t n = 0; n < narrow; ++n) body += fmt::format("mov.u32 %r{}, %tid.x;\n", n);
@@ -132,14 +132,22 @@ TEST(SoftLayout, RegistersOfAThreadAreThoseAliveAtOnce) {
     for (uint32_t n = 0; n < narrow; ++n) body += fmt::format("st.global.u32 [%a], %r{};\n", n);
     for (uint32_t n = 0; n < wide; ++n) body += fmt::format("st.global.u64 [%a], %d{};\n", n);
     SoftMachine m;
-    EXPECT_EQ(m.Load(fmt::format("{}.entry k() {{ {} ret; }}", kHead, body)).status, CuStatus::kSuccess);
+    EXPECT_EQ(m.Load(fmt::format("{}.entry k() {} {{ {} ret; }}", kHead, bounds, body)).status, CuStatus::kSuccess);
     return m.module->Function("k")->registers;
   };
   // The address takes two.
   EXPECT_EQ(registers(5, 0), 7u);
   EXPECT_EQ(registers(0, 3), 8u);
-  EXPECT_EQ(registers(253, 0), 255u);
-  EXPECT_EQ(registers(254, 0), 255u);
+  EXPECT_EQ(registers(253, 0, ".maxntid 128"), 255u);
+  EXPECT_EQ(registers(254, 0, ".maxntid 128"), 255u);
+  // No more than so many threads, and blocks, leave each thread.
+  EXPECT_EQ(registers(253, 0), 64u) << "of 1024 threads";
+  EXPECT_EQ(registers(253, 0, ".maxntid 256, 2"), 128u);
+  EXPECT_EQ(registers(253, 0, ".maxntid 128 .minnctapersm 8"), 64u);
+  EXPECT_EQ(registers(253, 0, ".maxntid 96 .minnctapersm 7"), 96u) << "a multiple of 8";
+  EXPECT_EQ(registers(253, 0, ".maxntid 1024 .minnctapersm 4000000000"), 16u) << "that is not to be had";
+  EXPECT_EQ(registers(253, 0, ".maxnreg 40"), 40u);
+  EXPECT_EQ(registers(5, 0, ".maxnreg 40"), 7u);
   SoftMachine m;
   ASSERT_EQ(m.Load(std::string(kHead) + ".entry k() { ret; }").status, CuStatus::kSuccess);
   EXPECT_EQ(m.module->Function("k")->registers, 1u);

@@ -32,13 +32,14 @@ struct NamedPlace {
 // launch of `k` that has not begun.
 struct ContextFile {
   uint64_t magic = 0x1a54584355504756;
-  uint32_t version = 6;
+  uint32_t version = 7;
   uint32_t capability = 75;
   uint64_t clock = 1000;
   std::vector<Block> blocks = {{0, 8, 1}, {512, 64, 0}};
   uint64_t modules = 1;
   uint32_t parts = 1;
   std::string text = kModule;
+  uint32_t most_registers = 0;
   uint64_t fingerprint = 0;
   std::vector<NamedPlace> places = {{"g", kVa}};
   uint64_t globals = 1;
@@ -64,7 +65,7 @@ struct ContextFile {
     out.U64(0).U64(0);        // textures
     out.U64(modules).U32(parts);
     for (uint32_t n = 0; n < std::min(parts, 2u); ++n) out.Text(text);
-    out.U64(fingerprint).U64(globals);
+    out.U32(most_registers).U64(fingerprint).U64(globals);
     for (const NamedPlace& p : places) out.Text(p.name).U64(p.address);
     out.U64(grids).U8(kind);
     if (kind == 1) out.U8(1);
@@ -164,8 +165,8 @@ TEST_F(ContextFiles, OnlyAFreshContextIsReadInto) {
 TEST_F(ContextFiles, HeadersAreChecked) {
   EXPECT_EQ(With([](ContextFile&) {}), "");
   EXPECT_THAT(With([](ContextFile& f) { ++f.magic; }), HasSubstr("this is no saved context"));
-  EXPECT_THAT(With([](ContextFile& f) { f.version = 5; }), HasSubstr("version 5, known is 6"));
-  EXPECT_THAT(With([](ContextFile& f) { f.version = 7; }), HasSubstr("version 7, known is 6"));
+  EXPECT_THAT(With([](ContextFile& f) { f.version = 6; }), HasSubstr("version 6, known is 7"));
+  EXPECT_THAT(With([](ContextFile& f) { f.version = 8; }), HasSubstr("version 8, known is 7"));
   EXPECT_THAT(With([](ContextFile& f) { f.capability = 90; }),
               HasSubstr("it is of a GPU of compute capability 9.0, this one has 7.5"));
   EXPECT_EQ(With([](ContextFile& f) { f.clock = UINT64_MAX; }), "");

@@ -137,7 +137,7 @@ TEST(SoftStateFile, WhatIsNotOfThisKindIsRefusedWithItsReason) {
     return restored ? GpuError{CuStatus::kSuccess, ""} : restored.error();
   };
   EXPECT_THAT(changed(0, 0).text, HasSubstr("no saved context"));
-  EXPECT_THAT(changed(8, 9).text, HasSubstr("version 9, known is 6"));
+  EXPECT_THAT(changed(8, 9).text, HasSubstr("version 9, known is 7"));
   EXPECT_EQ(changed(8, 9).status, CuStatus::kNotSupported);
   EXPECT_THAT(changed(12, 80).text, HasSubstr("compute capability 8.0, this one has 7.5"));
   EXPECT_THAT(changed(29, 1).text, HasSubstr("this one has"));

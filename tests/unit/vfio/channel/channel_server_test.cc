@@ -100,8 +100,9 @@ TEST_F(ChannelServerTest, OpenAnswersWithTheVfAndTheChannelsMemory) {
   EXPECT_EQ(63u, info.channel);
   EXPECT_EQ(0x231000u, info.channel_bytes);
   EXPECT_EQ(1u << 30, info.vram_bytes);
-  EXPECT_EQ(0x3f0003u, info.features)
-      << "buffers, textures, queries of streams, clusters, shared buffers, words, names of kernels, mapped memory";
+  EXPECT_EQ(0xbf0003u, info.features) << "buffers, textures, queries of streams, clusters, shared buffers, words, "
+                                         "names of kernels, mapped memory, gates "
+                                         "of slots";
   EXPECT_EQ(2'000u, info.slice_us);
   EXPECT_EQ(300u, info.weight);
   EXPECT_EQ(0, std::memcmp(figures.uuid.data(), info.uuid, 16));

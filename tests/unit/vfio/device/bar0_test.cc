@@ -38,7 +38,7 @@ TEST_F(Bar0Test, EveryRegisterReadsAsTheAbiSays) {
   const std::map<uint32_t, uint32_t> registers = {
       {0x000, 0x55504756},                  // "VGPU"
       {0x004, 1},                           // the oldest version
-      {0x008, 0x3f00ff},                    // features
+      {0x008, 0xbf00ff},                    // features
       {0x010, 64},                          // channels
       {0x014, 2},                           // parked
       {0x018, 0x3456'7000}, {0x01c, 0x12},  // VRAM
