@@ -36,6 +36,7 @@ TRIES = 3
 CHEAP = 0.04
 # Other programs that use so many CPUs make a throughput say nothing.
 BUSY = 0.2
+FIRST = -15  # nice value, of a thread
 PULSE = 0.05
 QUICK = ("executor.ptrace", "executor.own-signals", "executor.wx-mmap", "executor.grant-write", "executor.sleeps-on-gpu",
          "executor.map-beyond", "executor.map-keep", "executor.log-forgery", "vf.generation-back", "vf.kill", "guest.param-overflow",
@@ -93,7 +94,8 @@ def unfair(found, options):
 
 
 class Pulse:
-    """Asks vgpud at the control socket all the time; `patience`: seconds until it gives up and asks again."""
+    """Asks vgpud at the control socket all the time; `patience`: seconds until it gives up and asks again. Where it may, before others that want
+    a processor: what is measured is vgpud's wait, not its own."""
 
     def __init__(self, made, patience):
         self.patience = patience
@@ -103,6 +105,8 @@ class Pulse:
         self._thread = threading.Thread(target=self._ask)
 
     def _ask(self):
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), FIRST)
         since = time.monotonic()
         while not self._over.wait(PULSE):
             with contextlib.suppress(OSError), control.connect(self.path, self.patience) as connection:

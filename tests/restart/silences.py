@@ -6,6 +6,7 @@ are told, and nothing is left behind (memory, executors, processes, descriptors)
 usage: silences.py [--programs N] [--vfs N] [--seed N]    1000 and 300
 """
 import argparse
+import collections
 import contextlib
 import os
 import pathlib
@@ -89,7 +90,7 @@ def kill_programs(vgpud, count, seed):
 
 
 def end_a_vf(vgpud, guest, chance):
-    """How long programs in the guest waited for what had gone, in seconds."""
+    """How it was ended, and how long each program in the guest waited for what had gone, in seconds."""
     vgpud.create(IN_VM, vram="128MiB")
     guest.plug(vgpud.show(IN_VM))
     by_kill = chance.random() < 0.5
@@ -104,27 +105,31 @@ def end_a_vf(vgpud, guest, chance):
         os.kill(server_of(IN_VM), signal.SIGKILL)
     else:
         vgpud.destroy(IN_VM)
+    waited = {"the request": time.monotonic() - began}
     for program in programs:
         code = program.wait(PATIENCE_S)
         if code in (0, 128 + signal.SIGKILL):
             raise AssertionError(f"{program.name} ends with {code}\n{program.text()}")
-    waited = time.monotonic() - began
+        waited[program.name] = time.monotonic() - began
     guest.waits_for_state("dead")
     if by_kill:
         bed.wait_until(lambda: vgpud.request("GET", f"/v1/vfs/{IN_VM}")["state"] == "failed" and is_empty(vgpud, IN_VM),
                        "the VF has failed and nothing is in use", PATIENCE_S)
         vgpud.destroy(IN_VM)
     guest.unplug()
-    return waited
+    return "killed" if by_kill else "destroyed", waited
 
 
 def end_vfs(vgpud, guest, count, seed):
-    """How many, the longest wait of their programs, and how often QEMU did not survive it (docs/restart.md)."""
-    chance, waits, aborts = random.Random(f"{seed} vfs"), [], 0
+    """By how a VF ended and who waited: how long; and how often QEMU did not survive it (docs/restart.md)."""
+    chance, waits, ended, aborts = random.Random(f"{seed} vfs"), collections.defaultdict(list), 0, 0
     console = None
-    while len(waits) + aborts < count:
+    while ended + aborts < count:
         try:
-            waits.append(end_a_vf(vgpud, guest, chance))
+            way, waited = end_a_vf(vgpud, guest, chance)
+            ended += 1
+            for who, seconds in waited.items():
+                waits[way, who.rpartition("/")[2]].append(seconds)
         except ToolError:
             if guest.guest.qemu.wait(PATIENCE_S) != -signal.SIGABRT:
                 raise
@@ -136,9 +141,16 @@ def end_vfs(vgpud, guest, count, seed):
         console = console or Console(guest.guest.console)
         if reports := console.reports():
             raise AssertionError(f"the guest's kernel reports {reports[0]}")
-        if len(waits) % 10 == 0:
-            print(f"{len(waits)} VFs ended, programs waited {max(waits):.2f} s at worst; QEMU aborted {aborts} times", flush=True)
-    return len(waits), max(waits, default=0), aborts
+        if ended % 10 == 0:
+            print(f"{ended} VFs ended; QEMU aborted {aborts} times", flush=True)
+    return ended, waits, aborts
+
+
+def say_waits(waits):
+    for (way, who), seconds in sorted(waits.items()):
+        seconds.sort()
+        print(f"  {way:<10} {who:<28} {len(seconds):>4} times: median {seconds[len(seconds) // 2]:.2f} s, "
+              f"p90 {seconds[len(seconds) * 9 // 10]:.2f} s, at most {seconds[-1]:.2f} s", flush=True)
 
 
 def main():
@@ -160,8 +172,9 @@ def main():
         killed, slowest = kill_programs(vgpud, options.programs, options.seed)
         print(f"{killed} programs killed: their memory and executors were gone after {slowest:.2f} s at worst", flush=True)
         bed.wait_until(lambda: files == {vf: bed.open_files(server_of(vf)) for vf in DIRECT}, f"each vgpud-vf has as many descriptors: {files}", 30)
-        ended, longest, aborts = end_vfs(vgpud, guest, options.vfs, options.seed)
-        print(f"{ended} VFs ended under a busy guest: its programs were told after {longest:.2f} s at worst; QEMU aborted {aborts} times more", flush=True)
+        ended, waits, aborts = end_vfs(vgpud, guest, options.vfs, options.seed)
+        print(f"{ended} VFs ended under a busy guest; QEMU aborted {aborts} times more. From the end of a VF to the end of")
+        say_waits(waits)
         counted.check_the_same(vgpud, before)
         print("PASS: nothing is left behind")
 
