@@ -85,7 +85,7 @@ struct LaunchConfig {
 };
 static_assert(offsetof(LaunchConfig, stream) == 32 && sizeof(LaunchConfig) == 56);
 
-// CUDA_ARRAY3D_DESCRIPTOR. `height` is 0 where there is none, `depth` too; layers and faces are its depth.
+// CUDA_ARRAY3D_DESCRIPTOR. One-dimensional arrays have height 0, flat ones depth 0; layers and faces count as depth.
 struct ArrayShape {
   size_t width, height, depth;
   uint32_t format;
@@ -173,7 +173,7 @@ struct DeviceUuid {
   unsigned char bytes[16];
 };
 
-// Who makes a call; it loads no others.
+// The programs that make driver calls. Each loads only the calls of its own rows.
 enum Caller : unsigned { kBackend = 1, kGpuCheck = 2, kLauncher = 4 };
 
 // X(NAME, version, suffix, callers, parameters): the call cuNAME as cuda.h declares it. `version` says which form of
@@ -315,7 +315,7 @@ inline constexpr CallRow kCallRows[] = {
 #undef VGPUD_DRIVER_ROW
 };
 
-// Sets the calls of `caller` in `calls`: `find(row)` returns the function of a row, nullptr if there is none. Returns
+// Sets the calls of `caller` in `calls`: `find(row)` returns the function of a row or nullptr. Returns
 // the first row without a function, nullptr if all have one; the other calls stay nullptr.
 template <class Find>
 const CallRow* FindCalls(Caller caller, Calls& calls, Find find) {

@@ -60,7 +60,7 @@ void vgpu_wait_quiet(struct vgpu_dev *vgpu)
 		dev_emerg(&vgpu->dev, "the host goes on using memory\n");
 }
 
-/* What is parked has no driver whose shutdown() would be called. */
+/* The kernel calls shutdown() of bound devices only: this waits for the devices that are parked. */
 static int vgpu_wait_parked(struct notifier_block *block, unsigned long action, void *data)
 {
 	struct vgpu_dev *vgpu;

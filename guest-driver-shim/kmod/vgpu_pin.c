@@ -25,7 +25,7 @@ static int vgpu_mem_check_page(struct page *page)
 	return 0;
 }
 
-/* Whoever has a part of a huge page keeps all of it from others, mapped or not. */
+/* A pinned part keeps the whole huge page from others: the buffer is charged for all of it. */
 static int vgpu_mem_charge_rest(struct vgpu_mem *mem)
 {
 	struct folio *folio, *last = NULL;

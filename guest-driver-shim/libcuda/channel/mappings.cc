@@ -50,7 +50,7 @@ static_assert(sizeof(MappingQuery) == 104);
 constexpr unsigned long kMappingQuery = _IOWR('f', 17, MappingQuery);
 constexpr uint64_t kMayRead = 1, kMayWrite = 2, kMayExecute = 4, kIsShared = 8, kOrNext = 16;
 
-// The mapping at `at`, else the next one. Returns 0 or an errno; ENOENT: there is none.
+// Finds the mapping at `at`, else the next one. Returns 0, ENOENT when no mapping follows, or another errno.
 int QueryMapping(int maps, uint64_t at, Mapping* out) {
   char name[kLine];
   MappingQuery query;

@@ -27,7 +27,7 @@ struct Mapping {
 using OnPart = std::function<void(const Mapping&, uint64_t)>;
 // Calls f(mapping, bytes) for each mapping that [at, at + bytes) has a part of, in order.
 void ForEachMapping(uint64_t at, uint64_t bytes, const OnPart& f);
-// The same for kernels before 6.11, which have to list all mappings below as well.
+// Does what ForEachMapping does on kernels before 6.11, which list all mappings below `at` as well.
 void ReadEachMapping(uint64_t at, uint64_t bytes, const OnPart& f);
 
 // Advice, locks and protection keys that a program has set on a mapping, as far as the kernel reports them.

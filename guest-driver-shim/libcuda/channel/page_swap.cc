@@ -126,7 +126,7 @@ bool IsOwnThreads(uint64_t page) {
   return near(__builtin_frame_address(0), 4 * kPage) || near(__builtin_thread_pointer(), 2 * kPage);
 }
 
-// Of private memory. nullopt: it can't be said so.
+// Reads the treatment of one private page. Returns nullopt when the page must stay where it is.
 std::optional<Treatment> TreatmentOfPage(uint64_t page) {
   if (IsOwnThreads(page)) return std::nullopt;
   const SignalsBlocked blocked;

@@ -18,8 +18,9 @@ bool CanReplacePages();
 // Is all of it the program's alone: private, anonymous, to be read and written, and neither its first thread's stack
 // nor the caller's?
 bool IsOwnMemory(uint64_t at, uint64_t bytes);
-// What the program has said of memory of its own, as ReadTreatment, at the same cost however many mappings there are.
-// Others wait for a page of each of its mappings meanwhile. Only while nobody forks.
+// Returns what ReadTreatment returns for memory of the program's own; its cost does not grow with the number of
+// mappings. Other threads that touch the looked-at page of a mapping wait meanwhile. The caller makes sure that nobody
+// forks.
 std::optional<Treatment> TreatmentOf(uint64_t at, uint64_t bytes);
 // How much of [at, at + bytes) shows the same as `other`, page by page: a shared mapping of the same file.
 uint64_t BytesShown(uint64_t at, uint64_t bytes, const void* other);

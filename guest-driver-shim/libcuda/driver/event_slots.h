@@ -40,7 +40,7 @@ class EventSlots {
   // A new record that nobody has submitted yet. Waits while all slots have records that have not been reached; the
   // error of the channel if that comes first.
   CUresult Take(std::shared_ptr<EventRecord>* out);
-  // The same with a record that has no slot yet. False: there is none now. Allocates nothing.
+  // Gives a slot to a record that has none. Returns false when no slot is free now. Allocates nothing.
   [[nodiscard]] bool TryTake(const std::shared_ptr<EventRecord>& record);
   // Would Take not wait?
   bool HasFree() { return HasFree(Kept(), 1); }

@@ -4,7 +4,7 @@
 namespace vgpud::cuda {
 namespace {
 
-// Of the header's, for host functions in the graphs of conditional nodes, whose own ones wait for them.
+// So many of the header's gates are kept for host functions in bodies of conditional nodes, which other gates wait for.
 constexpr size_t kForTurns = 64;
 
 }  // namespace

@@ -24,7 +24,7 @@ class Surroundings {
   // Programs that wait for an interrupt look again.
   virtual void Interrupt() = 0;
   virtual void KernelLaunched() = 0;
-  // Kernels do not end for now.
+  // True while a test wants launched kernels to run on without an end.
   virtual bool HoldsKernels() = 0;
 };
 
