@@ -21,8 +21,14 @@ Status Answer(T* out, T value) {
 
 }  // namespace
 
-Status LinkBegin(unsigned, int*, void**, void** out) {
+Status LinkBegin(unsigned count, int* options, void** values, void** out) {
+  constexpr int kMaxRegisters = 0;  // CU_JIT_MAX_REGISTERS
   linked = "linked";
+  for (unsigned n = 0; n < count; ++n) {
+    char line[64];
+    std::snprintf(line, sizeof line, "link with %zu registers\n", reinterpret_cast<size_t>(values[n]));
+    if (options[n] == kMaxRegisters) Note(line);
+  }
   return Answer<void*>(out, &linked);
 }
 Status LinkAdd(void*, int type, const void* data, size_t bytes, const char* name, unsigned, int*, void**) {

@@ -10,7 +10,7 @@
 namespace fake_cuda {
 
 // What is linked becomes the text "linked", until it is forgotten.
-Status LinkBegin(unsigned, int*, void**, void** out);
+Status LinkBegin(unsigned count, int* options, void** values, void** out);
 Status LinkAdd(void*, int type, const void* data, size_t bytes, const char* name, unsigned, int*, void**);
 Status LinkEnd(void*, void** code, size_t* bytes);
 Status LinkForget(void*);

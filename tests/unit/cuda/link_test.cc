@@ -30,7 +30,11 @@ std::string Fatbin(const std::string& entries) {
   put(8, uint64_t{entries.size()});
   return fatbin + entries;
 }
-std::string Part(const std::string& entries) { return Entry(VGPU_FATBIN_KIND_PART, 0, Fatbin(entries)); }
+std::string Part(const std::string& entries, uint32_t most_registers = 0) {
+  std::string part = Entry(VGPU_FATBIN_KIND_PART, 0, Fatbin(entries));
+  std::memcpy(part.data() + 48, &most_registers, sizeof most_registers);
+  return part;
+}
 
 class CudaLinkTest : public CudaGpuTest {
  protected:
@@ -57,6 +61,12 @@ TEST_F(CudaLinkTest, PtxGoesInAsTextAndMachineCodeInItsFatbin) {
                 "link part 2: type 2, " + std::to_string(Fatbin(with_code).size()) + " bytes\n" +
                 "link forgotten\nload what was linked\n",
             Notes());
+}
+
+TEST_F(CudaLinkTest, TheLeastBoundOnRegistersIsTheLinkers) {
+  const std::string text = Entry(kPtx, 75, kText);
+  ASSERT_TRUE(Load(Fatbin(Part(text) + Part(text, 40) + Part(text, 32))));
+  EXPECT_THAT(Notes(), StartsWith("link with 32 registers\nlink part 1: "));
 }
 
 TEST_F(CudaLinkTest, WhatTheLinkerRefusesIsSaid) {
