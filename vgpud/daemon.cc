@@ -256,6 +256,8 @@ Result<void> Daemon::Confine() {
                                                            .self = ReadCgroupFile("/proc/self/cgroup"),
                                                            .pid = ::getpid(),
                                                            .id = CgroupIdOf(config_.runtime_dir)});
+  if (cgroups_->leaves_daemon_in_root())
+    if (const auto raised = RaiseOwnSession(); !raised) LOG(kWarning, "{}", raised.error().context);
   return GiveUpCapabilities(confinement_, config_.metrics_on_low_port());
 }
 

@@ -52,9 +52,19 @@ def processes_are_in_the_group_of_their_vf(vgpud):
                       "and its VF's user so many threads and no more")
         own, theirs = (os.getpriority(os.PRIO_PROCESS, pid) for pid in (vgpud.process.pid, server))
         harness.check(own == -15 and theirs == 0, f"vgpud comes before all of them: {own}, vgpud-vf {theirs}")
+        its_session_comes_before_them(vgpud.process.pid)
     group = groups_of(executor)
     ring.close()
     return group
+
+
+def its_session_comes_before_them(pid):
+    """In the root group, nice values count only within a session: without this, vgpud waited for a processor for seconds while the
+    VFs computed."""
+    session = pathlib.Path(f"/proc/{pid}/autogroup")
+    in_root = any("cpu" in controllers.split(",") and path == "/" for controllers, path in groups_of(pid).items())
+    if in_root and session.exists():
+        harness.check(session.read_text().split()[-1] == "-15", f"so does its session: {session.read_text().strip()}")
 
 
 def gpu_thread_nice(pid):

@@ -147,7 +147,7 @@ bool CgroupTree::UseVersion2(const std::string& started_in) {
   std::string why;
   const std::string parent_dir = own + "/" + host_.id;
   const std::string daemon_dir = in_subgroup ? started_in : parent_dir + ".daemon";
-  const bool is_root = own == host_.root;
+  const bool is_root = in_root_ = own == host_.root;
   if (!is_root && !in_subgroup) {
     // Only the root may have both processes and children with controllers.
     if (ReadCgroupFile(own + "/cgroup.procs") != fmt::format("{}\n", host_.pid))
@@ -183,6 +183,7 @@ bool CgroupTree::UseVersion1() {
   for (const Line& line : ParseSelf(host_.self)) {
     for (size_t c = 0; c < kCgroupControllers; ++c) {
       if (!HasWord(line.controllers, kNames[c], ',')) continue;
+      if (static_cast<CgroupController>(c) == CgroupController::kCpu) in_root_ = line.path.empty();
       std::error_code ignored;
       std::string mount = host_.root + "/" + line.controllers;
       if (!fs::is_directory(mount, ignored)) mount = host_.root + "/" + kNames[c];

@@ -43,6 +43,9 @@ class CgroupTree {
   int version() const { return version_; }  // 0: none
   // The directory below which groups of VFs are made for a controller; empty: there is none.
   const std::string& parent(CgroupController controller) const { return parents_[static_cast<size_t>(controller)]; }
+  // VFs have groups that divide processors among them, and this process is in none: then it is its session that
+  // competes with them (RaiseOwnSession).
+  bool leaves_daemon_in_root() const { return in_root_ && !parent(CgroupController::kCpu).empty(); }
   // All VFs that compute at present give way: together they then weigh as much as any other group of the host, and else
   // more.
   void SetGivesWay(bool all);
@@ -58,6 +61,7 @@ class CgroupTree {
   const Host host_;
   int version_ = 0;
   bool gives_way_ = false;
+  bool in_root_ = false;  // for cpu
   std::string parents_[kCgroupControllers];
   std::string why_not_[kCgroupControllers];
   std::string daemon_group_;  // v2: where this process went

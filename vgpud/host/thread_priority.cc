@@ -126,6 +126,21 @@ cpu_set_t OneProcessor(int cpu) {
 
 bool RaiseOwnThread() { return SetPriority(0, kOwnThread); }
 
+Result<void> RaiseOwnSession() {
+  constexpr const char* kFile = "/proc/self/autogroup";
+  int enabled = 0;
+  std::ifstream("/proc/sys/kernel/sched_autogroup_enabled") >> enabled;
+  if (enabled == 0) return {};
+  constexpr const char* kWhatThen = "where VFs keep all processors busy, vgpud may answer late";
+  if (::getsid(0) != ::getpid())
+    return Fail(std::errc::operation_not_permitted,
+                fmt::format("vgpud shares its session with other programs: {} (start it as a service, or with setsid)",
+                            kWhatThen));
+  std::ofstream file(kFile);
+  if (file << kOwnThread.nice << std::flush) return {};
+  return FailErrno(fmt::format("cannot write {} to {}: {}", kOwnThread.nice, kFile, kWhatThen));
+}
+
 void LowerOwnThread() { (void)SetPriority(0, {kOrdinaryNice}); }
 
 }  // namespace vgpud::daemon

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/result.h"
 
 namespace vgpud::daemon {
 
@@ -39,6 +40,10 @@ cpu_set_t AllProcessorsBut(int cpu, cpu_set_t all = AllProcessors());
 // The calling thread of vgpud gets processors whatever VFs do (nice -15 and the shortest time slice; all VFs together
 // weigh less); what it starts has an ordinary priority. Refused to ordinary users, harmlessly: false.
 bool RaiseOwnThread();
+// Linux divides processors among sessions first, and looks at nice values only within one (autogroup, sched(7)); so it
+// is for processes of the root control group. Gives the session of this process the nice value of RaiseOwnThread, which
+// is for a process that leads it: others would gain by it. Nothing where sessions do not count. The error is for a log.
+[[nodiscard]] Result<void> RaiseOwnSession();
 // The calling thread gets the ordinary priority: what it does can wait.
 void LowerOwnThread();
 

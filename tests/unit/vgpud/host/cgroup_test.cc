@@ -113,6 +113,20 @@ TEST_F(CgroupTest, Version1IsUsedWhereVersion2HasNoControllers) {
   EXPECT_EQ(root_ / "cpu,cpuacct/own/vgpud/vgpud-1", tree.parent(CgroupController::kCpuAccount));
 }
 
+TEST_F(CgroupTest, ADaemonInTheRootGroupIsKnownWhereVfsHaveGroupsForProcessors) {
+  MakeVersion1();
+  EXPECT_FALSE(CgroupTree(Host(kVersion1)).leaves_daemon_in_root());
+  Put("cpu,cpuacct/vgpud/x", "");
+  EXPECT_TRUE(CgroupTree(Host("7:pids:/own\n3:cpu,cpuacct:/\n")).leaves_daemon_in_root());
+  EXPECT_FALSE(CgroupTree(Host("7:pids:/own\n3:nothing:/\n")).leaves_daemon_in_root());
+  MakeVersion2();
+  EXPECT_FALSE(CgroupTree(Host("0::/own\n")).leaves_daemon_in_root());
+  for (const char* file : {"cgroup.subtree_control", "vgpud-1/cgroup.subtree_control", "vgpud-1/cpu.weight"})
+    Put(file, "");
+  Put("cgroup.controllers", "cpu memory pids\n");
+  EXPECT_TRUE(CgroupTree(Host("0::/\n")).leaves_daemon_in_root());
+}
+
 TEST_F(CgroupTest, WithoutControlGroupsNothingIsLimitedAndThatIsSaid) {
   for (const char* self : {"", "0::/own\n", "nonsense", "3:cpu:/../../etc\n"}) {
     const CgroupTree tree(Host(self));
