@@ -54,7 +54,7 @@ struct FakeExecutor {
 
 class VfRig : public testing::Test {
  protected:
-  VfRig() {
+  explicit VfRig(const EventBudgets& budgets = kDefaultEventBudgets) : guard{budgets, TimePoint{}, [] {}} {
     figures.name = "rig";
     figures.vram_bytes = 1 << 30;
     ledgers.vram.SetQuota(figures.vram_bytes);
@@ -154,7 +154,7 @@ class VfRig : public testing::Test {
   EventLoop loop;
   VfFigures figures;
   MemoryLedgers ledgers;
-  EventGuard guard{kDefaultEventBudgets, TimePoint{}, [] {}};
+  EventGuard guard;
   SliceMemory slice_memory;
   SliceView slices;
   bool vgpud_there = true;

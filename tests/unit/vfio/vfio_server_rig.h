@@ -77,6 +77,7 @@ class TestClient {
 
 class VfioServerRig : public VfRig {
  protected:
+  using VfRig::VfRig;
   void SetUp() override {
     server_ = std::make_unique<VfioServer>(loop, *ListenUnix(path_, SOCK_STREAM), *function, *channels, figures, guard,
                                            [this](bool there) { changes_.push_back(there); });
