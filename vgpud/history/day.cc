@@ -3,29 +3,38 @@
 
 #include <fmt/core.h>
 
-#include <array>
+#include <chrono>
 #include <ctime>
 
 namespace vgpud::daemon {
 namespace {
 
+using std::chrono::days;
+using std::chrono::sys_days;
+using std::chrono::year_month_day;
+
 constexpr int64_t kDaySeconds = 24 * 60 * 60;
-constexpr const char* kForm = "%Y-%m-%d";
+constexpr int kYearsFrom = 1900;  // struct tm
+
+// A day that the calendar does not have is not ok().
+year_month_day DayIn(const tm& parts) {
+  return std::chrono::year{parts.tm_year + kYearsFrom} / (parts.tm_mon + 1) / parts.tm_mday;
+}
+
+const char* Read(const std::string& day, tm* parts) { return ::strptime(day.c_str(), "%Y-%m-%d", parts); }
 
 int64_t NumberOf(const std::string& day) {
   tm parts{};
-  ::strptime(day.c_str(), kForm, &parts);
-  return static_cast<int64_t>(::timegm(&parts)) / kDaySeconds;
+  (void)Read(day, &parts);
+  return sys_days{DayIn(parts)}.time_since_epoch().count();
 }
 
 }  // namespace
 
+// Not by the functions of time.h, which read the zone of the host that another thread may just set.
 std::string DayOf(int64_t unix_seconds) {
-  const time_t time = unix_seconds;
-  tm parts{};
-  ::gmtime_r(&time, &parts);
-  std::array<char, 32> text{};
-  return std::string(text.data(), ::strftime(text.data(), text.size(), kForm, &parts));
+  const year_month_day day{std::chrono::floor<days>(std::chrono::sys_seconds{std::chrono::seconds{unix_seconds}})};
+  return fmt::format("{:04}-{:02}-{:02}", int{day.year()}, unsigned{day.month()}, unsigned{day.day()});
 }
 
 int64_t NextDay(int64_t unix_seconds) { return (unix_seconds / kDaySeconds + 1) * kDaySeconds; }
@@ -39,9 +48,9 @@ int64_t DaysOf(const std::string& from, const std::string& to) {
 Result<std::string> ParseDay(std::string_view text) {
   const std::string day(text);
   tm parts{};
-  const char* end = ::strptime(day.c_str(), kForm, &parts);
-  // Days that the calendar does not have come back as others.
-  if (end == nullptr || *end != '\0' || DayOf(::timegm(&parts)) != day)
+  const char* end = Read(day, &parts);
+  // 2026-1-2 is a day as well, and not how it is written here.
+  if (end == nullptr || *end != '\0' || !DayIn(parts).ok() || DayOf(NumberOf(day) * kDaySeconds) != day)
     return Fail(std::errc::invalid_argument, fmt::format("\"{}\" is not a day (write it like 2026-11-20, UTC)", day));
   return day;
 }

@@ -54,6 +54,6 @@ inline bool HasBegun(const Op& op) { return op.started || op.grid != nullptr; }
 // May a step of it be run as far as host memory goes?
 inline bool HasMemory(const Op& op) { return op.short_of == 0 || op.last_chance; }
 // Needs the GPU; the others end as soon as they are at the head of their stream.
-inline bool NeedsGpu(const Op& op) { return FindOp(op.kind)->rules.needs_gpu; }
+inline bool NeedsGpu(const Op& op) { return FindOp(op.kind)->step != nullptr; }
 
 }  // namespace vgpud::exec

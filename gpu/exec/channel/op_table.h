@@ -52,7 +52,6 @@ struct OpRules {
   uint8_t args = 0;  // the first `args` of args[] mean something, the rest must be zero
   PayloadRule payload = PayloadRule::kNone;
   uint32_t payload_least = 0;  // bytes; with fewer it is refused, and the channel lives on
-  bool needs_gpu = false;      // The GPU executes it in steps. Other stream operations complete at the stream's head.
   bool exclusive = false;      // touches the context or what running work uses: no step may be running
   bool needs_drain = false;    // waits for all earlier work of the channel
   bool keeps = false;          // leaves something behind in our memory, be it until its turn comes
@@ -114,8 +113,8 @@ struct OpRow {
   const char* name = nullptr;
   EntryVerdict (*handler)(const OpTopics&, RingEntry&) = nullptr;
   OpRules rules = {};
-  // Advances it by at most the budget or 64 KiB, of one that needs the GPU. On the GPU only, by one thread; nobody else
-  // uses the Gpu and the operation.
+  // The GPU executes it in steps; each advances it by at most the budget or 64 KiB. On the GPU only, by one thread;
+  // nobody else uses the Gpu and the operation. nullptr: it needs no GPU, and completes at the stream's head.
   StepResult (*step)(Gpu&, Op&, const StepTerms&) = nullptr;
   // Before others make way for it; false: it waits. nullptr: it need not.
   bool (*ready)(const OpTopics&, const RingEntry&) = nullptr;

@@ -31,8 +31,8 @@ class BufferOps {
 template <auto Member>
 inline constexpr auto kBuffer = &Do<&OpTopics::buffers, Member>;
 inline constexpr OpRow kBufferRows[] = {
-    {VGPU_OP_BUF_IN, "BUF_IN", kBuffer<&BufferOps::Copy>, {.args = 4, .needs_gpu = true, .keeps = true}, &StepCopy},
-    {VGPU_OP_BUF_OUT, "BUF_OUT", kBuffer<&BufferOps::Copy>, {.args = 4, .needs_gpu = true, .keeps = true}, &StepCopy},
+    {VGPU_OP_BUF_IN, "BUF_IN", kBuffer<&BufferOps::Copy>, {.args = 4, .keeps = true}, &StepCopy},
+    {VGPU_OP_BUF_OUT, "BUF_OUT", kBuffer<&BufferOps::Copy>, {.args = 4, .keeps = true}, &StepCopy},
     {VGPU_OP_BUF_ADDRESS, "BUF_ADDRESS", kBuffer<&BufferOps::Address>, {.args = 1, .exclusive = true}},
 };
 

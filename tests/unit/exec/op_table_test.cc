@@ -73,7 +73,7 @@ TEST(OpTable, HasTheRowsOfTheAbi) {
     EXPECT_EQ(row.args, op->rules.args) << row.name;
     EXPECT_EQ(row.payload, op->rules.payload) << row.name;
     EXPECT_EQ(row.payload_least, op->rules.payload_least) << row.name;
-    EXPECT_EQ((row.is & kGpu) != 0, op->rules.needs_gpu) << row.name;
+    EXPECT_EQ((row.is & kGpu) != 0, op->step != nullptr) << row.name;
     EXPECT_EQ((row.is & kExclusive) != 0, op->rules.exclusive) << row.name;
     EXPECT_EQ((row.is & kDrain) != 0, op->rules.needs_drain) << row.name;
     EXPECT_EQ((row.is & kKeeps) != 0, op->rules.keeps) << row.name;
