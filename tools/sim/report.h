@@ -9,7 +9,7 @@
 
 namespace vgpud::tools {
 
-// The columns of `vgpuctl stats` and those that only a simulation knows; then one line per policy.
+// The columns of `vgpuctl stats --total` and those that only a simulation knows; then one line per policy.
 std::string OutcomeTables(std::span<const Outcome> outcomes);
 // The same figures, for programs. Names as in the control API's statistics where they are the same figure.
 std::string OutcomeJson(std::span<const Outcome> outcomes, uint64_t seed);

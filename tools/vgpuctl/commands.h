@@ -36,6 +36,7 @@ struct CtlArgs : Contact, NewVf {
   bool dry_run = false;
   bool queue = false;
   std::optional<uint64_t> if_revision;
+  bool total = false;       // of stats
   std::string last = "5s";  // of trace
   std::string file;         // of trace: "-" = stdout; of apply and assert: "-" = stdin
   bool prune = false;

@@ -97,6 +97,10 @@ void AddTraceFile(CLI::App& command, CtlArgs& args) {
   command.add_option("-o,--output", args.file, "The file; - = standard output")->required();
 }
 
+void AddTotal(CLI::App& command, CtlArgs& args) {
+  command.add_flag("--total", args.total, "Since the VFs were created, instead of the last second");
+}
+
 // What only a new VF can be given.
 void AddMakings(CLI::App& command, CtlArgs& args) {
   command.add_option("--vram", args.vram, "Memory of the VF, like 1GiB (the default)");
@@ -252,8 +256,8 @@ constexpr struct {
      "vgpuctl config diff", Takes(AddConfigVerb), &CmdConfig},
     {"reset", "Reset a VF and, if it was parked after repeated hangs, let it run again.", "vgpuctl reset guest-a",
      Takes(AddVfName), &CmdReset},
-    {"stats", "Show who had the GPU for how long, and what each was entitled to.", "vgpuctl stats guest-a -o json",
-     Takes(AddOptionalName, AddOneGpu), &CmdStats},
+    {"stats", "Show who has the GPU now, in the last second, and what each VF is entitled to.", "vgpuctl stats --total",
+     Takes(AddOptionalName, AddOneGpu, AddTotal), &CmdStats},
     {"metrics", "Print all figures as Prometheus reads them.", "vgpuctl metrics", Takes(), &CmdMetrics},
     {"report", "Show what each VF used per day (UTC), today or on the days given.",
      "vgpuctl report --from 2026-11-01 --to 2026-11-30 -o json", Takes(AddDays), &CmdReport},

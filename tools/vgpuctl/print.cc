@@ -14,7 +14,7 @@ namespace {
 
 bool IsPart(const std::string& field) {
   const control::KnobInfo* knob = control::FindKnob(field);
-  return field == "share" || (knob != nullptr && knob->unit == control::Unit::kPart);
+  return field == "share" || field == "utilization" || (knob != nullptr && knob->unit == control::Unit::kPart);
 }
 
 // "slice_us" is "slice" where the value has its unit.
@@ -80,8 +80,8 @@ int PrintVfs(const CtlJson& vfs) {
     const std::string gpu = Text(vf, "gpu");
     return !gpu.empty() && gpu != kUnnamedGpu;
   });
-  std::vector<std::string> columns = {"NAME",      "STATE", "WEIGHT", "SLICE", "SHARE",     "PRIORITY", "GROUP",
-                                      "GUARANTEE", "LIMIT", "VRAM",   "USED",  "EXECUTORS", "VM",       "DOMAIN"};
+  std::vector<std::string> columns = {"NAME",      "STATE", "UTIL", "WEIGHT", "SLICE",     "SHARE", "PRIORITY", "GROUP",
+                                      "GUARANTEE", "LIMIT", "VRAM", "USED",   "EXECUTORS", "VM",    "DOMAIN"};
   if (named) columns.insert(columns.begin() + 1, "GPU");
   Table table{columns};
   for (const CtlJson& vf : vfs) {
@@ -94,6 +94,7 @@ int PrintVfs(const CtlJson& vfs) {
     }
     std::vector<std::string> row{Text(vf, "name"),
                                  Text(vf, "state"),
+                                 Cell(vf, "utilization"),
                                  Cell(vf, "weight"),
                                  Cell(vf, "slice_us"),
                                  Cell(vf, "share"),

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
+#include <span>
 #include <vector>
 
 #include "base/units.h"
@@ -36,14 +38,21 @@ std::string Jain(const CtlJson& stats, const char* window) {
 }
 
 // What is said of the GPU, below the table.
-std::string GpuLines(const CtlJson& stats, const std::string& name) {
-  const auto run = static_cast<double>(Number(stats, "run_ns_total"));
-  const auto lost = static_cast<double>(Number(stats, "switch_ns_total"));
-  const auto idle = static_cast<double>(Number(stats, "idle_ns_total"));
-  const double all = run + lost + idle;
-  std::string text = fmt::format("{}: run {}, switching {} (p99 {}), idle {}; fairness (Jain): {}, {}\n", name,
-                                 Percent(run, all), Percent(lost, all), Us(stats, "switch_p99_us"), Percent(idle, all),
-                                 Jain(stats, "1s"), Jain(stats, "60s"));
+std::string GpuLines(const CtlJson& stats, const std::string& name, bool total) {
+  const CtlJson recent = stats.value("last_second", CtlJson::object());
+  const auto time = [&](const char* use) {
+    const uint64_t ns = total ? Number(stats, fmt::format("{}_total", use).c_str()) : Number(recent, use);
+    return static_cast<double>(ns);
+  };
+  const double run = time("run_ns"), lost = time("switch_ns"), idle = time("idle_ns"), stalled = time("stall_ns");
+  const double all = run + lost + idle + stalled;
+  std::string text = fmt::format("{}: ", name);
+  if (total || all > 0)
+    text += fmt::format("run {}, switching {} (p99 {}), host stalls {}, idle {}", Percent(run, all), Percent(lost, all),
+                        Us(stats, "switch_p99_us"), Percent(stalled, all), Percent(idle, all));
+  else
+    text += "idle";
+  text += fmt::format("; fairness (Jain): {}, {}\n", Jain(stats, "1s"), Jain(stats, "60s"));
   const CtlJson history = stats.value("history", CtlJson::object());
   if (const std::string state = Text(history, "state"); state != "on")
     text += fmt::format("history {}: {}\n", state, Text(history, "error"));
@@ -56,9 +65,10 @@ struct Setting {
   const char* field;
   const char* usual;
 };
-constexpr Setting kSettings[] = {{"DOMAIN", "domain", "none"},     {"STATE", "state", "ready"},
-                                 {"PRIORITY", "priority", "1"},    {"GROUP", "group", "none"},
-                                 {"GUARANTEE", "guarantee", "0%"}, {"LIMIT", "limit", "100%"}};
+constexpr Setting kSettings[] = {{"GPU", "gpu", "soft0"},     {"DOMAIN", "domain", "none"},
+                                 {"STATE", "state", "ready"}, {"PRIORITY", "priority", "1"},
+                                 {"GROUP", "group", "none"},  {"GUARANTEE", "guarantee", "0%"},
+                                 {"LIMIT", "limit", "100%"}};
 
 std::string Shown(const CtlJson& vf, const Setting& setting) {
   return Readable(setting.field, vf.value(setting.field, CtlJson()));
@@ -102,56 +112,131 @@ std::string MovedLines(const CtlJson& vfs) {
   return lines;
 }
 
+// What all VFs of a GPU had and should have had together.
+struct Sums {
+  double entitled_ns = 0;
+  double received_ns = 0;
+};
+using SumsByGpu = std::map<std::string, Sums>;
+
+struct Row {
+  const CtlJson& vf;
+  const CtlJson recent;  // the last second
+  const Sums sums;       // of its GPU
+};
+
+std::string Word(const Row& row, const char* field) { return Text(row.vf, field); }
+std::string Count(const Row& row, const char* field) { return fmt::format("{}", Number(row.vf, field)); }
+std::string Time(const Row& row, const char* field) { return FormatNanoseconds(Number(row.vf, field)); }
+std::string Micros(const Row& row, const char* field) { return FormatMicroseconds(Number(row.vf, field)); }
+std::string P99(const Row& row, const char* field) { return Us(row.vf, field); }
+std::string Error(const Row& row, const char* field) { return Points(row.vf, field); }
+std::string Part(const Row& row, const char* field) { return Percent(Real(row.vf, field, 0), 1); }
+std::string RecentCount(const Row& row, const char* field) { return fmt::format("{}", Number(row.recent, field)); }
+// Of the time that has passed.
+std::string RecentPart(const Row& row, const char* field) {
+  return Percent(static_cast<double>(Number(row.recent, field)), static_cast<double>(Number(row.recent, "window_ns")));
+}
+// For each of its turns.
+std::string RecentMean(const Row& row, const char* field) {
+  const uint64_t turns = Number(row.recent, "slices");
+  return turns == 0 ? "-" : FormatNanoseconds(Number(row.recent, field) / turns);
+}
+std::string OfAllEntitled(const Row& row, const char* field) {
+  return Percent(static_cast<double>(Number(row.vf, field)), row.sums.entitled_ns);
+}
+std::string OfAllReceived(const Row& row, const char* field) {
+  return Percent(static_cast<double>(Number(row.vf, field)), row.sums.received_ns);
+}
+
+struct Column {
+  const char* heading;
+  const char* field;
+  std::string (*cell)(const Row&, const char* field);
+};
+constexpr Column kNow[] = {
+    {"NAME", "name", &Word},
+    {"WEIGHT", "weight", &Count},
+    {"SLICE", "slice_us", &Micros},
+    {"UTIL", "utilization", &Part},
+    {"ENTITLED", "entitled_ns", &RecentPart},
+    {"BORROWED", "borrowed_ns", &RecentPart},
+    {"WAITED", "waited_ns", &RecentPart},
+    {"WAIT-MEAN", "waited_ns", &RecentMean},
+    {"SLICES", "slices", &RecentCount},
+    {"FORCED", "forced_preemptions", &RecentCount},
+    {"DEBT", "debt_ns", &Time},
+    {"ERR-1S", "share_error_1s", &Error},
+    {"ERR-60S", "share_error_60s", &Error},
+};
+constexpr Column kTotal[] = {
+    {"NAME", "name", &Word},
+    {"WEIGHT", "weight", &Count},
+    {"SLICE", "slice_us", &Micros},
+    {"ENTITLED", "entitled_ns", &OfAllEntitled},
+    {"RECEIVED", "received_ns", &OfAllReceived},
+    {"TIME", "received_ns", &Time},
+    {"BORROWED", "borrowed_ns", &Time},
+    {"WAITED", "waited_ns", &Time},
+    {"WAIT-P99", "turn_wait_p99_us", &P99},
+    {"SLICES", "slices", &Count},
+    {"FORCED", "forced_preemptions", &Count},
+    {"OVERRUN-MAX", "worst_overrun_ns", &Time},
+    {"DEBT", "debt_ns", &Time},
+    {"KERNELS", "kernels", &Count},
+};
+
+CtlJson VfsOf(const CtlJson& stats) { return stats.value("vfs", CtlJson::array()); }
+
+SumsByGpu SumUp(const CtlJson& vfs) {
+  SumsByGpu sums;
+  for (const CtlJson& vf : vfs) {
+    Sums& gpu = sums[Text(vf, "gpu")];
+    gpu.entitled_ns += static_cast<double>(Number(vf, "entitled_ns"));
+    gpu.received_ns += static_cast<double>(Number(vf, "received_ns"));
+  }
+  return sums;
+}
+
+std::string TableOf(const CtlJson& vfs, const SumsByGpu& sums, std::span<const Column> columns) {
+  const std::vector<const Setting*> settings = WorthShowing(vfs);
+  std::vector<std::string> headings;
+  for (const Column& column : columns) headings.push_back(column.heading);
+  for (const Setting* setting : settings) headings.push_back(setting->heading);
+  Table table{headings};
+  for (const CtlJson& vf : vfs) {
+    const auto of_gpu = sums.find(Text(vf, "gpu"));
+    const Row row{vf, vf.value("last_second", CtlJson::object()), of_gpu != sums.end() ? of_gpu->second : Sums{}};
+    std::vector<std::string> cells;
+    for (const Column& column : columns) cells.push_back(column.cell(row, column.field));
+    for (const Setting* setting : settings) cells.push_back(Shown(vf, *setting));
+    table.Row(cells);
+  }
+  return table.Text();
+}
+
 }  // namespace
 
-// Shares in percent of all, errors in points of the last window, times of the whole life.
+// Of the last second, or with --total since the VFs were created. A VF has the same row alone and among all.
 int CmdStats(const CtlArgs& args) {
   std::string path = args.name.empty() ? "/v1/stats" : "/v1/stats?vf=" + args.name;
   if (args.name.empty() && !args.gpu.empty()) path += "?gpu=" + args.gpu;
   const auto answer = Ask(args, "GET", path);
   if (!answer) return answer.error();
   if (args.json) return PrintRaw(answer->raw);
-  const CtlJson vfs = answer->json.value("vfs", CtlJson::array());
-  double received = 0, entitled = 0;
-  for (const CtlJson& vf : vfs) {
-    received += static_cast<double>(Number(vf, "received_ns"));
-    entitled += static_cast<double>(Number(vf, "entitled_ns"));
-  }
-  const auto part = [](const CtlJson& vf, const char* key, double whole) {
-    return Percent(static_cast<double>(Number(vf, key)), whole);
-  };
-  std::vector<std::string> headings{"NAME",    "WEIGHT",      "SLICE",    "ENTITLED", "RECEIVED", "ERR-1S",
-                                    "ERR-60S", "TIME",        "BORROWED", "WAITED",   "WAIT-P99", "SLICES",
-                                    "FORCED",  "OVERRUN-MAX", "DEBT",     "KERNELS"};
-  const std::vector<const Setting*> settings = WorthShowing(vfs);
-  for (const Setting* setting : settings) headings.push_back(setting->heading);
-  Table table{headings};
-  for (const CtlJson& vf : vfs) {
-    const auto time = [&](const char* key) { return FormatNanoseconds(Number(vf, key)); };
-    const auto count = [&](const char* key) { return fmt::format("{}", Number(vf, key)); };
-    std::vector<std::string> row{Text(vf, "name"),
-                                 count("weight"),
-                                 FormatMicroseconds(Number(vf, "slice_us")),
-                                 part(vf, "entitled_ns", entitled),
-                                 part(vf, "received_ns", received),
-                                 Points(vf, "share_error_1s"),
-                                 Points(vf, "share_error_60s"),
-                                 time("received_ns"),
-                                 time("borrowed_ns"),
-                                 time("waited_ns"),
-                                 Us(vf, "turn_wait_p99_us"),
-                                 count("slices"),
-                                 count("forced_preemptions"),
-                                 time("worst_overrun_ns"),
-                                 time("debt_ns"),
-                                 count("kernels")};
-    for (const Setting* setting : settings) row.push_back(Shown(vf, *setting));
-    table.Row(row);
+  const CtlJson vfs = VfsOf(answer->json);
+  SumsByGpu sums = SumUp(vfs);
+  if (args.total && !args.name.empty()) {
+    const auto all = Ask(args, "GET", "/v1/stats");
+    if (!all) return all.error();
+    sums = SumUp(VfsOf(all->json));
   }
   std::string gpus;
-  for (const CtlJson& gpu : answer->json.value("gpus", CtlJson::array())) gpus += GpuLines(gpu, Text(gpu, "name"));
-  if (gpus.empty()) gpus = GpuLines(answer->json, "gpu");
-  return PrintRaw(table.Text() + gpus + HostWorkLines(vfs) + MovedLines(vfs));
+  for (const CtlJson& gpu : answer->json.value("gpus", CtlJson::array()))
+    gpus += GpuLines(gpu, Text(gpu, "name"), args.total);
+  if (gpus.empty()) gpus = GpuLines(answer->json, "gpu", args.total);
+  const std::string table = TableOf(vfs, sums, args.total ? std::span<const Column>(kTotal) : kNow);
+  return PrintRaw(table + gpus + (args.total ? HostWorkLines(vfs) + MovedLines(vfs) : ""));
 }
 
 }  // namespace vgpud::tools

@@ -41,7 +41,8 @@ OrderedJson Describe(const VfReport& vf) {
   json["transient"] = vf.transient;
   json["paused"] = vf.view.paused;
   PutKnobs(vf, &json);
-  json.update(OrderedJson{{"vram_bytes", vf.vram_bytes},
+  json.update(OrderedJson{{"utilization", Rounded(vf.utilization)},
+                          {"vram_bytes", vf.vram_bytes},
                           {"vram_used_bytes", vf.vram_used_bytes},
                           {"host_memory_bytes", vf.host_memory_bytes},
                           {"host_memory_used_bytes", vf.host_memory_used_bytes},
@@ -125,9 +126,11 @@ void PutKnobs(const VfReport& vf, OrderedJson* json) {
         row.knob == Knob::kSlice ? OrderedJson(vf.slice_us) : ToJsonValue(ToField(row, KnobOf(vf.view, row.knob)));
     if (row.knob != Knob::kSlice) continue;
     (*json)["slice_fixed"] = vf.view.slice != Ns{0};
-    (*json)["share"] = std::round(vf.share * kWhole) / kWhole;
+    (*json)["share"] = Rounded(vf.share);
   }
 }
+
+double Rounded(double part) { return std::round(part * kWhole) / kWhole; }
 
 OrderedJson Describe(const KernelFaults& faults) {
   auto json = OrderedJson::object();
@@ -197,7 +200,7 @@ std::string ToJson(const std::vector<TenantReport>& tenants) {
       if (const auto& most = tenant.quota.each[row.resource])
         quota[row.together ? fmt::format("{}{}", field, kEachSuffix) : field] = Amount(row, *most);
     }
-    json["share"] = std::round(tenant.share * kWhole) / kWhole;
+    json["share"] = Rounded(tenant.share);
     json["quota"] = std::move(quota);
     if (tenant.name.empty())
       site = std::move(json);

@@ -16,6 +16,8 @@ void PutKnobs(const VfReport& vf, OrderedJson* json);
 OrderedJson Describe(const PciGpu& gpu);
 // How often each error came that came at all, like {"700": 2}.
 OrderedJson Describe(const KernelFaults& faults);
+// A part of the GPU, 0..1, as replies have it.
+double Rounded(double part);
 // The text of a reply, with the version of the API.
 std::string Finish(OrderedJson json);
 

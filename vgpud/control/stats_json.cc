@@ -13,7 +13,6 @@ namespace vgpud::daemon {
 namespace {
 
 double Microseconds(uint64_t ns) { return static_cast<double>(ns) / 1000; }
-double Rounded(double part) { return std::round(part * 1e6) / 1e6; }
 
 // Counts by the upper edge of their bucket, in ns; empty buckets are left out.
 OrderedJson Buckets(const LatencyHistogram& histogram) {
@@ -30,6 +29,13 @@ void PutHistogram(const std::string& name, const LatencyHistogram& histogram, Or
   (*json)[name + "_ns_buckets"] = Buckets(histogram);
 }
 
+OrderedJson Describe(const VfRecent& recent) {
+  OrderedJson json{{"window_ns", recent.window_ns}};
+  for (const AccountStatistic& row : kAccountStatistics)
+    if (!row.about.gauge) json[row.about.name] = recent.account.*row.value;
+  return json;
+}
+
 OrderedJson Describe(const StatsReport& stats, size_t i) {
   const VfStatsReport& vf = stats.vfs[i];
   OrderedJson json{{"name", vf.vf.name}};
@@ -40,6 +46,8 @@ OrderedJson Describe(const StatsReport& stats, size_t i) {
   for (const ReportStatistic& row : ReportStatistics())
     if (row.about.name != nullptr) json[row.about.name] = row.get(vf);
   json["kernel_faults"] = Describe(vf.stats.work.faults);
+  json["utilization"] = Rounded(vf.vf.utilization);
+  json["last_second"] = Describe(vf.recent);
   for (const auto& window : stats.windows) {
     const SharePart* part = window.figures.Of(stats.keys[i]);
     json[fmt::format("share_error_{}", window.name)] =
@@ -72,6 +80,12 @@ OrderedJson DescribeGpu(const StatsReport& stats) {
       {"idle_ns_total", gpu.idle_ns},
       {"stall_ns_total", gpu.stall_ns},
       {"leaving_ns", gpu.leaving_ns},
+      {"last_second",
+       {{"window_ns", stats.recent.window_ns},
+        {"run_ns", stats.recent.use.run_ns},
+        {"switch_ns", stats.recent.use.switch_ns},
+        {"idle_ns", stats.recent.use.idle_ns},
+        {"stall_ns", stats.recent.use.stall_ns}}},
       {"impossible_events", gpu.impossible_events},
       {"scheduler_fifo", gpu.fifo},
       {"fairness", Describe(stats.windows)},

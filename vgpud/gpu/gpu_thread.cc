@@ -215,14 +215,13 @@ void GpuThread::ReadStats(std::vector<VfId> vfs, std::function<void(const GpuSta
   tasks_.Post([this, collection = std::move(collection)] { Collect(collection); });
 }
 
-void GpuThread::ReadAccounts(std::vector<VfId> vfs,
-                             std::function<void(TimePoint, const std::vector<VfAccount>&)> done) {
+void GpuThread::ReadAccounts(std::vector<VfId> vfs, std::function<void(const GpuAccounts&)> done) {
   tasks_.Post([this, vfs = std::move(vfs), done = std::move(done)] {
     const TimePoint now = Now();
     const Account& account = switcher_.AccountAt(now);
-    std::vector<VfAccount> accounts;
-    for (const VfId vf : vfs) accounts.push_back(account.Of(vf));
-    replies_.Post([done, now, accounts = std::move(accounts)] { done(now, accounts); });
+    GpuAccounts accounts{now, {account.run_ns(), account.switch_ns(), account.idle_ns(), account.stall_ns()}, {}};
+    for (const VfId vf : vfs) accounts.vfs.push_back(account.Of(vf));
+    replies_.Post([done, accounts = std::move(accounts)] { done(accounts); });
   });
 }
 

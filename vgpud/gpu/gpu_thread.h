@@ -79,8 +79,8 @@ class GpuThread {
   // All accounts are of one moment. The rest, which is much to copy, is added VF by VF, while there is time until the
   // running slice ends and at turn boundaries.
   void ReadStats(std::vector<VfId> vfs, std::function<void(const GpuStats&)> done);
-  // The accounts alone, in the order of `vfs`: little work for the scheduler thread, for those who look often.
-  void ReadAccounts(std::vector<VfId> vfs, std::function<void(TimePoint, const std::vector<VfAccount>&)> done);
+  // The accounts alone: little work for the scheduler thread, for those who look often.
+  void ReadAccounts(std::vector<VfId> vfs, std::function<void(const GpuAccounts&)> done);
   // The last turns. Any thread.
   const SliceTrace& trace() const { return trace_; }
   // Does the thread run with SCHED_FIFO? Any thread.

@@ -153,14 +153,16 @@ void Telemetry::LookAround() {
   std::vector<uint64_t> keys;
   for (const VfId vf : ids) keys.push_back(KeyOf(vf));
   const uint64_t appended = gpu_.trace().appended();
-  gpu_.ReadAccounts(std::move(ids), [this, keys, appended](TimePoint now, const std::vector<VfAccount>& accounts) {
+  gpu_.ReadAccounts(std::move(ids), [this, keys, appended](const GpuAccounts& accounts) {
+    const TimePoint now = accounts.at;
     std::vector<FairnessWindow::Sample> samples;
     uint64_t counted = 0;
     for (size_t i = 0; i < keys.size(); ++i) {
-      samples.push_back({keys[i], accounts[i]});
-      counted += accounts[i].received_ns + accounts[i].runnable_ns;
+      samples.push_back({keys[i], accounts.vfs[i]});
+      counted += accounts.vfs[i].received_ns + accounts.vfs[i].runnable_ns;
     }
     at_rest_ = counted == std::exchange(counted_, counted);
+    last_second_.Look(now, accounts.gpu, samples);
     second_.Add(now, samples);
     minute_.Add(now, samples);
     looks_.push_back({now, appended});

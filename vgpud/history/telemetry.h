@@ -19,6 +19,7 @@
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/gpu/trace_dump.h"
 #include "vgpud/history/history_keeper.h"
+#include "vgpud/history/last_second.h"
 #include "vgpud/model/uuid.h"
 #include "vgpud/model/vf_domain.h"
 
@@ -66,6 +67,8 @@ class Telemetry {
 
   // Of the last second and minute.
   std::vector<FairnessReport> Fairness() const;
+  // What was done during the last second, moved at each look. Of a VF by its KeyOf.
+  const LastSecond& last_second() const { return last_second_; }
   // Whose part in such a window is whose.
   uint64_t KeyOf(VfId vf) const;
 
@@ -121,6 +124,7 @@ class Telemetry {
   uint64_t next_key_ = 1;
   FairnessWindow second_{std::chrono::seconds{1}, std::chrono::milliseconds{100}};
   FairnessWindow minute_{std::chrono::seconds{60}, std::chrono::seconds{1}};
+  LastSecond last_second_;
   std::deque<Look> looks_;
   uint64_t counted_ = 0;  // time of all VFs on the GPU and with work, at the last look
   bool at_rest_ = false;  // nobody had either since the look before

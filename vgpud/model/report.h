@@ -36,6 +36,7 @@ struct VfReport {
   uint64_t slice_us = 0;       // in force
   double share = 0;            // of the GPU, while all VFs that are not paused have work
   uint64_t wake_bound_ns = 0;  // what the policy promises of its waits after sleep; 0: nothing
+  double utilization = 0;      // the part of the last second in which it had the GPU
   uint64_t vram_bytes = 0;
   uint64_t vram_used_bytes = 0;
   uint64_t host_memory_bytes = 0;

@@ -2,6 +2,7 @@
 // What a scheduler thread counts, of each VF and of its GPU. Which figures of a VF clients see: model/vf_statistics.h.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -76,6 +77,34 @@ struct VfStats {
   Late late;
   Channels channels;
   uint64_t debt_ns = 0;
+};
+
+// How the GPU was used, in ns.
+struct GpuUseTimes {
+  uint64_t run_ns = 0;
+  uint64_t switch_ns = 0;
+  uint64_t idle_ns = 0;
+  uint64_t stall_ns = 0;
+};
+// All accounts of one GPU at one moment, and no more.
+struct GpuAccounts {
+  TimePoint at{};
+  GpuUseTimes gpu;
+  std::vector<VfAccount> vfs;  // in the order in which they were asked for
+};
+// What was counted during the last `window_ns`, about a second; 0: nothing is known yet.
+struct GpuRecent {
+  uint64_t window_ns = 0;
+  GpuUseTimes use;
+};
+struct VfRecent {
+  uint64_t window_ns = 0;
+  VfAccount account;  // without gauges
+  // The part of the time in which the VF had the GPU and did more than keep its turn, 0..1.
+  double utilization() const {
+    const uint64_t used = account.received_ns - std::min(account.received_ns, account.anticipated_ns);
+    return window_ns == 0 ? 0 : std::min(1.0, static_cast<double>(used) / static_cast<double>(window_ns));
+  }
 };
 
 // Of one GPU.

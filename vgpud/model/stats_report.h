@@ -16,6 +16,7 @@ struct VfStatsReport {
   VfReport vf;
   VfStats stats;
   uint64_t cpu_outside_turns_ns = 0;  // since it was created, at least
+  VfRecent recent = {};
 };
 // How the GPU was shared during the last second or minute.
 struct FairnessReport {
@@ -35,6 +36,7 @@ struct StatsReport {
   std::vector<VfStatsReport> vfs;
   std::vector<uint64_t> keys;  // of `vfs`, in the windows
   std::vector<FairnessReport> windows;
+  GpuRecent recent;
   HistoryState history;
   uint64_t traced_turns = 0;
   uint64_t trace_capacity = 0;

@@ -32,8 +32,8 @@ void OutsideTurns::Look() {
     if (vfs.empty()) continue;
     std::vector<VfId> ids;
     for (const auto& vf : vfs) ids.push_back(vf->id());
-    gpu->thread().ReadAccounts(
-        ids, [this, ids](TimePoint now, const std::vector<VfAccount>& accounts) { Charge(ids, now, accounts); });
+    gpu->thread().ReadAccounts(ids,
+                               [this, ids](const GpuAccounts& accounts) { Charge(ids, accounts.at, accounts.vfs); });
   }
 }
 

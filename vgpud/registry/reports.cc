@@ -48,14 +48,21 @@ std::string Reports::Summary() const {
                      lost == 0 ? "" : fmt::format(", {} lost (vgpuctl list says why)", lost));
 }
 
+VfReport Reports::Of(const Vf& vf) const {
+  VfReport report = vf.Report();
+  const Telemetry& telemetry = gpus_.Of(vf).telemetry();
+  report.utilization = telemetry.last_second().Of(telemetry.KeyOf(vf.id())).utilization();
+  return report;
+}
+
 ApiResult<VfReport> Reports::OfVf(const std::string& name) const {
   if (vfs_.Find(name) == nullptr && store_.IsLost(name)) return store_.ReportLost(name);
-  return TRY(vfs_.Get(name))->Report();
+  return Of(*TRY(vfs_.Get(name)));
 }
 
 std::vector<VfReport> Reports::OfVfs() const {
   std::vector<VfReport> reports;
-  for (const auto& [id, vf] : vfs_.all()) reports.push_back(vf->Report());
+  for (const auto& [id, vf] : vfs_.all()) reports.push_back(Of(*vf));
   for (VfReport& lost : store_.ReportLost()) reports.push_back(std::move(lost));
   return reports;
 }
@@ -105,6 +112,7 @@ void Reports::ReadStatsOf(ServedGpu& gpu, const Vfs& vfs, std::function<void(Sta
                     .vfs = reports,
                     .keys = {},
                     .windows = telemetry.Fairness(),
+                    .recent = telemetry.last_second().OfGpu(),
                     .history = telemetry.history_state(),
                     .traced_turns = gpu.thread().trace().appended(),
                     .trace_capacity = gpu.thread().trace().capacity(),
@@ -113,6 +121,8 @@ void Reports::ReadStatsOf(ServedGpu& gpu, const Vfs& vfs, std::function<void(Sta
       all.vfs[i].stats = stats.vfs[i];
       all.vfs[i].vf.kernel_faults = stats.vfs[i].work.faults;
       all.keys.push_back(telemetry.KeyOf(ids[i]));
+      all.vfs[i].recent = telemetry.last_second().Of(all.keys[i]);
+      all.vfs[i].vf.utilization = all.vfs[i].recent.utilization();
     }
     done(all);
   });

@@ -39,6 +39,7 @@ class Reports {
 
  private:
   using Vfs = std::vector<std::shared_ptr<Vf>>;
+  VfReport Of(const Vf& vf) const;
   void ReadStatsOf(ServedGpu& gpu, const Vfs& vfs, std::function<void(StatsReport)> done) const;
 
   const DaemonParts around_;

@@ -66,8 +66,7 @@ Uuid ServedGpus::UuidFor(const std::string& vf, const ServedGpu& gpu) const {
 
 void ServedGpus::AskSchedulers(std::function<void()> done) {
   const auto answered = WhenAll(gpus_.size(), std::move(done));
-  for (const auto& gpu : gpus_)
-    gpu->thread().ReadAccounts({}, [answered](TimePoint, const std::vector<VfAccount>&) { answered(); });
+  for (const auto& gpu : gpus_) gpu->thread().ReadAccounts({}, [answered](const GpuAccounts&) { answered(); });
 }
 
 void ServedGpus::RefreshHistories(std::function<void()> done) {

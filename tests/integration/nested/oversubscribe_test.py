@@ -58,7 +58,7 @@ def test(roomy):
             harness.check(second[vf]["evictions"] > first[vf]["evictions"], f"{vf}'s memory was moved while both compute")
             harness.check(second[vf]["evicting_ns"] > 0 and second[vf]["returning_ns"] > 0, "the time is counted")
         print(f"figures: {second}")
-        text = outer.ctl_text("stats")
+        text = outer.ctl_text("stats", "--total")
         for vf in "ab":
             harness.check(re.search(rf"memory of {vf}: \d+ times off the card, \S+ in \S+", text) is not None,
                           f"vgpuctl stats says so of {vf}: {text}")

@@ -131,6 +131,59 @@ def test_figures_add_up():
         check(it.vf("a")["borrowed_ns"] > stats["vfs"][0]["borrowed_ns"], "a borrows what b leaves")
 
 
+def rows_of(table):
+    """{name: {heading: cell}} of a table of vgpuctl."""
+    lines = [line.split() for line in table.splitlines()]
+    return {cells[0]: dict(zip(lines[0], cells)) for cells in lines[1:] if len(cells) == len(lines[0])}
+
+
+def percent(cell):
+    return float(cell.rstrip("%"))
+
+
+def test_stats_say_who_has_the_gpu_now():
+    with bed() as it:
+        it.create("a", "b")
+        it.busy("a")
+        eventually(lambda: it.vf("a")["utilization"] > 0.8, "a has the GPU alone")
+        a_had = it.vf("a")["received_ns"]
+        it.channels.pop().close()
+        it.busy("b")
+        alone = lambda rows: percent(rows["b"]["UTIL"]) > 80 and rows["a"]["UTIL"] == "0.0%"
+        eventually(lambda: alone(rows_of(it.ctl("stats"))), "b has it alone now, whatever a had before")
+        check(it.vf("a")["received_ns"] >= a_had > 0, "though it had much")
+        total = rows_of(it.ctl("stats", "--total"))
+        check(percent(total["a"]["RECEIVED"]) > 0, f"--total counts it: {total}")
+        listed = rows_of(it.ctl("list"))
+        check(percent(listed["b"]["UTIL"]) > 50 and percent(listed["a"]["UTIL"]) == 0, f"list says so, too: {listed}")
+        stats = it.stats()
+        window = stats["last_second"]
+        parts = sum(window[use] for use in ("run_ns", "switch_ns", "idle_ns", "stall_ns"))
+        check(0 < window["run_ns"] <= parts <= window["window_ns"] + 1_000_000, f"the GPU's last second: {window}")
+        for vf in stats["vfs"]:
+            last = vf["last_second"]
+            check(0 < last["window_ns"] < 2_000_000_000 and last["received_ns"] <= last["window_ns"], last)
+        shown = it.json("show", "b")
+        check(shown["utilization"] > 0.5, f"and show: {shown}")
+
+
+def test_a_vf_has_the_same_row_alone_and_among_all():
+    with bed() as it:
+        it.create("a", "b")
+        it.busy("a", "b")
+        it.runs("a", 20)
+        both = lambda rows: all(20 < percent(rows[vf]["UTIL"]) < 80 for vf in rows) and rows
+        eventually(lambda: both(rows_of(it.ctl("stats"))), "each has about half of the GPU")
+        eventually(lambda: both(rows_of(it.ctl("stats", "a"))), "and so has a, alone in its table")
+        while it.channels:
+            it.channels.pop().close()
+        eventually(lambda: it.stats()["last_second"]["run_ns"] == 0, "nobody computes")
+        for options in ((), ("--total",)):
+            row = rows_of(it.ctl("stats", *options))["a"]
+            check(rows_of(it.ctl("stats", "a", *options)) == {"a": row}, f"stats a {options}: {row}")
+        check(percent(rows_of(it.ctl("stats", "a", "--total"))["a"]["RECEIVED"]) < 90, "b had the rest")
+
+
 # ---- History ----
 
 def assert_not_less(before, after):

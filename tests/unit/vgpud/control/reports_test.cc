@@ -199,6 +199,11 @@ StatsReport Stats() {
   stats.gpu.slice_ends.Add(5'000);
   stats.gpu.wake_ups.Add(70'000);
   stats.vfs = {{Vf(), Figures(1000), 25}};
+  stats.vfs[0].recent.window_ns = 1000;
+  stats.vfs[0].recent.account.received_ns = 480;
+  stats.vfs[0].recent.account.waited_ns = 20;
+  stats.vfs[0].vf.utilization = stats.vfs[0].recent.utilization();
+  stats.recent = {1001, {501, 502, 503, 504}};
   stats.keys = {77};
   FairnessReport second{"1s", {}};
   second.figures = {1s, 0.98765432, {{77, 0.6, 0.4}, {78, 0.4, 0.6}}};
@@ -223,6 +228,7 @@ TEST(StatsReplyTest, TheGpusFigures) {
   EXPECT_EQ(Json::parse(R"({"apiVersion": "vgpud/v1", "now_ns": 1, "round": 2, "run_ns_total": 3000000003,
       "switch_ns_total": 4, "idle_ns_total": 5, "stall_ns_total": 6, "leaving_ns": 7, "impossible_events": 8,
       "scheduler_fifo": true, "spin_us": 9.5,
+      "last_second": {"window_ns": 1001, "run_ns": 501, "switch_ns": 502, "idle_ns": 503, "stall_ns": 504},
       "fairness": {"1s": {"window_ns": 1000000000, "busy_vfs": 2, "jain": 0.987654},
                    "60s": {"window_ns": 0, "busy_vfs": 0, "jain": null}},
       "trace": {"turns": 41, "capacity": 42}, "history": {"state": "on", "path": "/s/usage.db", "lost_vfs": 5},
@@ -257,6 +263,11 @@ TEST(StatsReplyTest, AVfsFigures) {
   for (const auto& [name, is] : kOwn) EXPECT_EQ(is, vf.value(name, 0)) << name;
   EXPECT_EQ(0.2, vf["share_error_1s"]);
   EXPECT_EQ(nullptr, vf["share_error_60s"]);
+  EXPECT_EQ(0.48, vf["utilization"]);
+  EXPECT_EQ(1000, vf["last_second"]["window_ns"]);
+  EXPECT_EQ(480, vf["last_second"]["received_ns"]);
+  EXPECT_EQ(20, vf["last_second"]["waited_ns"]);
+  EXPECT_FALSE(vf["last_second"].contains("worst_overrun_ns")) << "of the whole life, not of a second";
   EXPECT_EQ("a", vf["name"]);
   EXPECT_EQ("ready", vf["state"]);
   EXPECT_EQ(false, vf["paused"]);

@@ -138,8 +138,7 @@ TEST_F(GpuThreadTest, AccountsComeInTheOrderInWhichTheyWereAskedFor) {
   StartExecutor(1);
   AwaitHangs(1);
   std::vector<VfAccount> accounts;
-  gpu_->ReadAccounts({VfId{5}, kVf, VfId{1000}},
-                     [&](TimePoint, const std::vector<VfAccount>& read) { accounts = read; });
+  gpu_->ReadAccounts({VfId{5}, kVf, VfId{1000}}, [&](const GpuAccounts& read) { accounts = read.vfs; });
   while (accounts.empty()) {
     replies_.RunAll();
     std::this_thread::yield();
