@@ -41,6 +41,7 @@ class Callbacks : public ShimWire {
     ASSERT_EQ(CUDA_SUCCESS, cuModuleLoadData(&module_, kPtx));
     ASSERT_EQ(CUDA_SUCCESS, cuModuleGetFunction(&add_, module_, "vectoradd"));
   }
+  void JumpsOut();
   void Works() {
     EXPECT_TRUE(CanBeCancelled());
     std::thread([this] {  // a lock that is held would keep another thread out
