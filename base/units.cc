@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <span>
@@ -47,9 +49,22 @@ std::string Format(uint64_t value, std::span<const Unit> units) {
   return fmt::format("0{}", units.back().name);
 }
 
+// "1g", "1Gi" and "1gib" as "1GiB"; anything else as it is.
+std::string WithWholeUnit(std::string_view text) {
+  const size_t at = std::min(text.find_first_not_of("0123456789."), text.size());
+  std::string unit(text.substr(at));
+  std::transform(unit.begin(), unit.end(), unit.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string_view rest = std::string_view(unit).substr(std::min<size_t>(1, unit.size()));
+  const bool known = !unit.empty() && std::string_view("kmgt").find(unit[0]) != std::string_view::npos;
+  if (!known || (!rest.empty() && rest != "i" && rest != "ib")) return std::string(text);
+  return fmt::format("{}{}iB", text.substr(0, at),
+                     static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0]))));
+}
+
 }  // namespace
 
-Result<uint64_t> ParseBytes(std::string_view text) { return Parse(text, kByteUnits, "1GiB or 256MiB"); }
+Result<uint64_t> ParseBytes(std::string_view text) { return Parse(WithWholeUnit(text), kByteUnits, "1GiB or 256MiB"); }
 Result<uint64_t> ParseMicroseconds(std::string_view text) { return Parse(text, kTimeUnits, "2ms or 500us"); }
 std::string FormatBytes(uint64_t bytes) { return Format(bytes, kByteUnits); }
 std::string FormatMicroseconds(uint64_t us) { return Format(us, kTimeUnits); }

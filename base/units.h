@@ -10,7 +10,8 @@
 
 namespace vgpud {
 
-// "1GiB", "256MiB", "64KiB", "4096B". A bare number is refused: nobody knows its unit.
+// "1GiB", "256MiB", "64KiB", "4096B"; also "1G", "1Gi" and "1gib", which are "1GiB". A bare number is refused: nobody
+// knows its unit. So is "1GB", which is 1000 MB for some and 1024 MiB for others.
 [[nodiscard]] Result<uint64_t> ParseBytes(std::string_view text);
 // "2ms", "500us", "1s", "1.5ms"; microseconds.
 [[nodiscard]] Result<uint64_t> ParseMicroseconds(std::string_view text);

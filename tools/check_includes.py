@@ -126,6 +126,7 @@ PRODUCT = [
     *vgpud_rows(),
     ("tools/gpucheck/", ["base/", "gpu/channels/", "gpu/cuda/driver_calls.h"]),
     ("tools/libvirt/", ["base/", "vgpud/model/api.h"]),
+    ("tools/vgpuctl/line/", ["base/", "tools/vgpuctl/", *FOR_CLIENTS]),
     ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", *FOR_CLIENTS]),
     ("tools/vgpuctl/", ["base/", *FOR_CLIENTS]),
     ("integrations/slurm/", []),

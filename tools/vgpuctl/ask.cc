@@ -14,11 +14,13 @@
 #include "tools/vgpuctl/http_client.h"
 #include "vgpud/host/let_in.h"
 #include "vgpud/model/api.h"
+#include "vgpud/model/nearest.h"
 
 namespace vgpud::tools {
 namespace {
 
 constexpr std::chrono::milliseconds kLookForDaemonEvery{20};
+constexpr int kNotFound = 404;
 
 int ExitCodeOf(int http_status) {
   static constexpr struct {
@@ -60,8 +62,31 @@ std::string NextStepToAccess(const std::string& socket) {
                      user != nullptr ? user->pw_name : "USER", group);
 }
 
+// The name in the path of a request about one VF; empty: it is about something else.
+std::string VfIn(const std::string& path) {
+  for (const std::string_view prefix : {"/v1/vfs/", "/v1/stats?vf="})
+    if (path.starts_with(prefix))
+      return path.substr(prefix.size(), path.find_first_of("/?&", prefix.size()) - prefix.size());
+  return "";
+}
+
+// Of a request about a VF that does not exist: ": did you mean guest-a?", or nothing. Asks vgpud for all names.
+std::string SimilarVf(const Contact& contact, const std::string& path) {
+  const std::string wrong = VfIn(path);
+  if (wrong.empty()) return "";
+  const auto reply = Request(contact, SocketOf(contact), "GET", "/v1/vfs", "", nullptr);
+  if (!reply || !reply->ok()) return "";
+  const CtlJson answer = CtlJson::parse(reply->body, nullptr, false);
+  if (!answer.is_object()) return "";
+  std::vector<std::string> names;
+  for (const CtlJson& vf : answer.value("vfs", CtlJson::array()))
+    if (Text(vf, "name") != wrong) names.push_back(Text(vf, "name"));
+  const auto nearest = control::Nearest(wrong, names);
+  return nearest.empty() ? "" : ": " + control::DidYouMeanOneOf(nearest);
+}
+
 // The body of a 2xx answer; else what is wrong is said.
-tl::expected<std::string, int> BodyOf(const Contact& contact, Result<HttpReply> reply) {
+tl::expected<std::string, int> BodyOf(const Contact& contact, Result<HttpReply> reply, const std::string& path) {
   if (!reply) {
     const Error& error = reply.error();
     if (error.code == std::errc::timed_out)
@@ -79,7 +104,7 @@ tl::expected<std::string, int> BodyOf(const Contact& contact, Result<HttpReply> 
     return tl::unexpected(Complain(kExitFailed, error.context));
   }
   if (reply->ok()) return std::move(reply->body);
-  const std::string error = reply->Error();
+  const std::string error = reply->Error() + (reply->status == kNotFound ? SimilarVf(contact, path) : "");
   return tl::unexpected(
       Complain(ExitCodeOf(reply->status), error.empty() ? fmt::format("vgpud answered {}", reply->status) : error));
 }
@@ -87,7 +112,7 @@ tl::expected<std::string, int> BodyOf(const Contact& contact, Result<HttpReply> 
 // The body of a 2xx answer, unless `sink` had it.
 tl::expected<std::string, int> AskRaw(const Contact& contact, const char* method, const std::string& path,
                                       const std::string& body, const BodySink& sink = nullptr) {
-  return BodyOf(contact, Request(contact, SocketOf(contact), method, path, body, sink));
+  return BodyOf(contact, Request(contact, SocketOf(contact), method, path, body, sink), path);
 }
 
 tl::expected<Answer, int> Read(tl::expected<std::string, int> raw) {
@@ -116,7 +141,7 @@ tl::expected<std::optional<Answer>, int> AskIfServed(const Contact& contact, con
                                                      const std::string& path, const CtlJson& body) {
   auto reply = Request(contact, SocketOf(contact), method, path, TextOf(body), nullptr);
   if (!reply && reply.error().code == std::errc::connection_refused) return std::nullopt;
-  auto answer = Read(BodyOf(contact, std::move(reply)));
+  auto answer = Read(BodyOf(contact, std::move(reply), path));
   if (!answer) return tl::unexpected(answer.error());
   return std::move(*answer);
 }

@@ -27,6 +27,8 @@ Result<CtlJson> ParseWhole(std::string_view text, bool percent) {
 Result<CtlJson> ParsePart(std::string_view text) {
   const auto part = ParseFraction(text);
   if (!part) return Bad(text, "a part of the GPU", "25% or 0.25");
+  if (*part > 1 && *part <= 100 && !text.ends_with('%'))
+    return Fail(std::errc::invalid_argument, fmt::format("{0} is more than the whole GPU: did you mean {0}%?", text));
   return CtlJson(*part);
 }
 

@@ -125,8 +125,35 @@ INSTANTIATE_TEST_SUITE_P(
         {"unknown_destroy", {"destroy", "zz"}, 4, "there is no vf \"zz\""},
         {"unknown_stats", {"stats", "zz"}, 4, "there is no vf \"zz\""},
         {"nothing_to_set", {"set", "a"}, 2, "nothing to set"},
-        {"no_subcommand", {}, 2, "subcommand"},
-        {"bad_output", {"list", "-o", "yaml"}, 2, "yaml"},
+        {"no_command", {}, 2, "give a command, like vgpuctl list"},
+        {"bad_output", {"list", "-o", "yaml"}, 2, "there is no \"yaml\": there are table, json"},
+        {"command_slip", {"lst"}, 2, "there is no command \"lst\": did you mean list?"},
+        {"command_of_help", {"help", "lst"}, 2, "there is no command \"lst\": did you mean list?"},
+        {"command_elsewhere", {"delete", "a"}, 2, "there is no command \"delete\": did you mean destroy?"},
+        {"command_far", {"qwertz"}, 2, "there is no command \"qwertz\": vgpuctl help shows all"},
+        {"option_slip", {"create", "b", "--weigth", "10"}, 2, "create has no option --weigth: did you mean --weight?"},
+        {"option_slip_with_value", {"create", "b", "--vrm=1G"}, 2, "create has no option --vrm: did you mean --vram?"},
+        {"option_before_command", {"--runtimedir", "/x", "list"}, 2, "did you mean --runtime-dir?"},
+        {"option_of_others", {"show", "a", "--file", "x"}, 2, "show has no option --file: these commands have it: "},
+        {"option_far", {"list", "--colour"}, 2, "list has no option --colour: vgpuctl help list shows all"},
+        {"no_value", {"set", "a", "--weight"}, 2, "--weight needs a value (NUMBER): vgpuctl help set"},
+        {"option_as_value", {"set", "a", "--weight", "--slice", "2ms"}, 2, "--weight needs a value (NUMBER)"},
+        {"no_name", {"create"}, 2, "create needs name: vgpuctl help create"},
+        {"two_names", {"reset", "a", "b"}, 2, "reset takes one name, and \"b\" is one too many"},
+        {"name_of_none", {"list", "a"}, 2, "list takes no name, and \"a\" is one too many"},
+        {"no_file", {"assert"}, 2, "assert: --file is required (see: vgpuctl help assert)"},
+        {"wrong_time", {"list", "--timeout", "soon"}, 2, "--timeout: \"soon\" is not a time from 1ms to 3600s"},
+        {"wrong_verb", {"config", "chek"}, 2, "there is no \"chek\": did you mean check?"},
+        {"wrong_node", {"create", "b", "--numa-node", "x"}, 2, "\"x\" is not a number from 0 to 1023"},
+        {"part_without_percent",
+         {"create", "b", "--limit", "50"},
+         2,
+         "--limit 50 is more than the whole GPU: did you mean 50%?"},
+        {"many_profiles",
+         {"create", "b", "--profile", "1/3"},
+         2,
+         "there is no profile \"1/3\": there are 1/1, 1/2, 1/4, 1/8"},
+        {"another_name", {"rm", "zz"}, 4, "there is no vf \"zz\""},
     }),
     [](const auto& p) { return std::string(p.param.name); });
 
@@ -161,6 +188,33 @@ TEST(Vgpuctl, ADaemonThatDoesNotAnswerIsStatusSix) {
   EXPECT_EQ(6, bed.Ctl({"list", "--timeout", "0.2"}).status);
   ::kill(bed.pid(), SIGCONT);
   EXPECT_EQ(0, bed.Ctl({"list"}).status);
+}
+
+TEST(Vgpuctl, SuggestsTheNameOfAVf) {
+  VgpudBed bed;
+  Create(bed, "guest-a");
+  for (const char* wrong : {"guest", "guest-A", "gest-a", "guest-ab"})
+    for (const char* verb : {"show", "destroy", "reset", "stats"}) {
+      const Finished finished = bed.Ctl({verb, wrong});
+      EXPECT_EQ(4, finished.status);
+      EXPECT_NE(std::string::npos, finished.err.find("did you mean guest-a?")) << finished.err;
+    }
+  EXPECT_EQ(std::string::npos, bed.Ctl({"show", "web"}).err.find("did you mean"));
+}
+
+TEST(Vgpuctl, HelpAndOtherNamesAreThoseOfTheCommand) {
+  VgpudBed bed;
+  for (const auto& [other, command] :
+       {std::pair("ls", "list"), std::pair("rm", "destroy"), std::pair("describe", "show")}) {
+    const Finished help = bed.Ctl({"help", command});
+    EXPECT_EQ(0, help.status);
+    EXPECT_NE(std::string::npos, help.out.find(fmt::format("Usage: vgpuctl {} [", command))) << help.out;
+    EXPECT_EQ(help.out, bed.Ctl({"help", other}).out);
+    EXPECT_EQ(help.out, bed.Ctl({other, "--help"}).out);
+  }
+  EXPECT_EQ(bed.Ctl({"help"}).out, bed.Ctl({"--help"}).out);
+  EXPECT_EQ(bed.Ctl({"version"}).out, bed.Ctl({"--version"}).out);
+  EXPECT_EQ(0, bed.Ctl({"ls", "--timeout", "2s"}).status);
 }
 
 TEST(Vgpud, EverySubcommandExplainsItselfWithAnExample) {

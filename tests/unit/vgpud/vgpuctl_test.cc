@@ -8,6 +8,7 @@
 #include "tools/vgpuctl/knobs.h"
 #include "tools/vgpuctl/state_file.h"
 #include "tools/vgpuctl/table.h"
+#include "vgpud/model/nearest.h"
 
 namespace vgpud::tools {
 namespace {
@@ -16,8 +17,11 @@ TEST(UnitsTest, BytesNeedAUnit) {
   EXPECT_EQ(uint64_t{1} << 30, ParseBytes("1GiB"));
   EXPECT_EQ(uint64_t{3} << 19, ParseBytes("1.5MiB"));
   EXPECT_EQ(4096u, ParseBytes("4096B"));
-  for (const char* bad :
-       {"", "1", "GiB", "1GB", "1 GiB", "-1GiB", "1e3B", "0.3B", "99999999TiB", "1GiBx", "nanB", "infB"})
+  for (const char* also : {"1g", "1G", "1gi", "1Gi", "1gib", "1GIB"})
+    EXPECT_EQ(uint64_t{1} << 30, ParseBytes(also)) << also;
+  EXPECT_EQ(uint64_t{3} << 19, ParseBytes("1.5m"));
+  for (const char* bad : {"", "1", "g", "1gx", "1e3g", "GiB", "1GB", "1 GiB", "-1GiB", "1e3B", "0.3B", "99999999TiB",
+                          "1GiBx", "nanB", "infB"})
     EXPECT_FALSE(ParseBytes(bad)) << bad;
 }
 
@@ -104,6 +108,33 @@ TEST(TypedKnobTest, PartsAreReadAsPercent) {
   EXPECT_EQ("25%", FormatPart(0.25));
   EXPECT_EQ("33.33%", FormatPart(1.0 / 3));
   EXPECT_EQ("0%", FormatPart(0));
+}
+
+TEST(TypedKnobTest, APartWithoutPercentIsSuggestedWithIt) {
+  const auto part = ParseKnob(Knob("limit"), "50");
+  ASSERT_FALSE(part);
+  EXPECT_EQ("50 is more than the whole GPU: did you mean 50%?", part.error().context);
+  EXPECT_EQ(CtlJson(1.0), *ParseKnob(Knob("limit"), "1"));
+}
+
+using Words = std::vector<std::string>;
+
+TEST(NearestTest, SlipsOfTheFinger) {
+  const Words words{"list", "lint", "show", "set-gpu", "gpus", "weight"};
+  EXPECT_EQ(Words{"list"}, control::Nearest("lst", words));
+  EXPECT_EQ(Words{"weight"}, control::Nearest("weigth", words)) << "swapped";
+  EXPECT_EQ(Words{"gpus"}, control::Nearest("GPUS", words)) << "capitals";
+  EXPECT_EQ(Words{"set-gpu"}, control::Nearest("set", words)) << "its beginning";
+  EXPECT_EQ((Words{"list", "lint"}), control::Nearest("lit", words)) << "both are as near";
+  for (const char* far : {"", "s", "xyz", "rm", "destroy"}) EXPECT_EQ(Words{}, control::Nearest(far, words)) << far;
+  EXPECT_EQ(Words{}, control::Nearest(std::string(1'000'000, 'l'), words)) << "costs nothing";
+}
+
+TEST(NearestTest, FourAreAChoiceAndNotASuggestion) {
+  const Words sizes{"1/1", "1/2", "1/4", "1/8"};
+  EXPECT_EQ("there are 1/1, 1/2, 1/4, 1/8", control::DidYouMean("1/3", sizes));
+  EXPECT_EQ("did you mean a1, a2 or a3?", control::DidYouMean("ax", {"a1", "a2", "a3", "b"}));
+  EXPECT_EQ("did you mean policy?", control::DidYouMean("polcy", {"policy", "idle"}));
 }
 
 TEST(TableTest, ColumnsAreAsWideAsTheirWidestCell) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// vgpuctl: the command line of vgpud. Options become CtlArgs; what a subcommand does is in commands.cc.
+#include "tools/vgpuctl/line/command_table.h"
+
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <concepts>
 #include <string>
 
-#include "tools/vgpuctl/commands.h"
+#include "tools/vgpuctl/line/values.h"
 #include "vgpud/model/knobs.h"
 
 namespace vgpud::tools {
@@ -37,7 +37,7 @@ void AddOptionalName(CLI::App& command, CtlArgs& args) {
 void AddConfigVerb(CLI::App& command, CtlArgs& args) {
   command.add_option("what", args.name, "check, show, diff or reload")
       ->required()
-      ->check(CLI::IsMember({"check", "show", "diff", "reload"}));
+      ->check(OneOf({"check", "show", "diff", "reload"}));
 }
 
 void AddVfKnobs(CLI::App& command, CtlArgs& args) { AddKnobs(command, true, args); }
@@ -76,7 +76,7 @@ void AddGpuSettings(CLI::App& command, CtlArgs& args) {
 }
 
 void AddSlurm(CLI::App& command, CtlArgs& args) {
-  command.add_option("what", args.name, "gres.conf")->required()->check(CLI::IsMember({"gres.conf"}));
+  command.add_option("what", args.name, "gres.conf")->required()->check(OneOf({"gres.conf"}));
   command.add_option("--profile", args.profile, "The size of a VF that Slurm counts as one (default: 1/1)")
       ->type_name("NAME");
   command.add_option("--files", args.files_dir, "Where the files are that stand for the VFs")->capture_default_str();
@@ -141,7 +141,7 @@ void AddPlace(CLI::App& command, CtlArgs& args) {
       ->excludes("--gpu");
   command
       .add_option("--numa-node", args.numa_node, "NUMA node of the virtual machine; GPUs of that node are preferred")
-      ->check(CLI::Range(0, 1023));
+      ->check(NumberUpTo(1023));
   command.add_flag("--queue", args.queue,
                    "Wait until a GPU has room: those of higher priority first, then those who came first; as long as "
                    "--timeout says, or for ever");
@@ -207,20 +207,22 @@ using AddOptions = void(CLI::App& command, CtlArgs& args);
 using Options = std::array<AddOptions*, 6>;
 constexpr Options Takes(std::same_as<AddOptions> auto*... add) { return {add...}; }
 
-constexpr struct {
+struct Row {
   const char* name;
   const char* help;
   const char* example;
   Options takes;
   int (*run)(const CtlArgs&);
-} kSubcommands[] = {
+  const char* also = nullptr;  // another name
+};
+constexpr Row kCommands[] = {
     {"create", "Make a VF and print where a VM or a program finds it.",
      "vgpuctl create guest-a --vram 1GiB --weight 100",
      Takes(AddVfName, AddVfKnobs, AddDryRun, AddMakings, AddLifeAndOwner, AddPlace), &CmdCreate},
     {"destroy", "End a VF. Its VM sees the device go, its programs end with an error.", "vgpuctl destroy guest-a",
-     Takes(AddVfName, AddRevision), &CmdDestroy},
-    {"list", "Show all VFs.", "vgpuctl list -o json", Takes(), &CmdList},
-    {"show", "Show one VF with its sockets.", "vgpuctl show guest-a", Takes(AddVfName), &CmdShow},
+     Takes(AddVfName, AddRevision), &CmdDestroy, "rm"},
+    {"list", "Show all VFs.", "vgpuctl list -o json", Takes(), &CmdList, "ls"},
+    {"show", "Show one VF with its sockets.", "vgpuctl show guest-a", Takes(AddVfName), &CmdShow, "describe"},
     {"set", "Change a VF's share while it runs; takes effect between two turns.",
      "vgpuctl set guest-a --weight 300 --dry-run", Takes(AddVfName, AddVfKnobs, AddDryRun, AddRevision), &CmdSet},
     {"pause", "Take the GPU from a VF until it is resumed. Its programs wait, what it owes stays.",
@@ -294,56 +296,23 @@ constexpr struct {
      "vgpuctl follow --connect qemu:///system", Takes(AddFollow), &CmdFollow},
 };
 
-std::chrono::milliseconds Timeout(bool for_ever, double seconds) {
-  return for_ever ? std::chrono::hours{24 * 7} : std::chrono::milliseconds{static_cast<int64_t>(seconds * 1000)};
-}
-
 }  // namespace
-}  // namespace vgpud::tools
 
-int main(int argc, char** argv) {
-  using namespace vgpud;
-  using namespace vgpud::tools;
-  CtlArgs args;
-  std::string output = "table";
-  double timeout_seconds = 10;
-  int (*run)(const CtlArgs&) = nullptr;
-
-  CLI::App app{
-      "Controls vgpud, which shares GPUs among virtual functions (VFs).\n"
-      "Exit codes: 0 ok, 1 failed, 2 bad usage, 3 no daemon, 4 no such VF, 5 refused, 6 timed out, 7 differs or, apply "
-      "--file, changed."};
-  app.require_subcommand(1);
-  app.set_version_flag("--version", "vgpuctl " VGPUD_VERSION);
-  app.fallthrough();
-  app.add_option(
-      "--runtime-dir", args.runtime_dir,
-      "The daemon's directory (default: $VGPUD_RUNTIME_DIR, else $XDG_RUNTIME_DIR/vgpud where an ordinary user's "
-      "own vgpud serves, else /run/vgpud)");
-  app.add_option("-o,--output", output, "table for people, json for programs")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->capture_default_str();
-  const CLI::Option* timeout =
-      app.add_option("--timeout", timeout_seconds,
-                     "Seconds to wait for an answer; if given, also for a daemon that is still starting")
-          ->check(CLI::Range(0.001, 3600.0))
-          ->capture_default_str();
-  for (const auto& sub : kSubcommands) {
-    CLI::App* command = app.add_subcommand(sub.name, sub.help);
-    command->footer(std::string("Example: ") + sub.example);
-    command->fallthrough();
-    for (AddOptions* const add : sub.takes)
+void AddCommands(CLI::App& app, CtlArgs& args, Run** run) {
+  for (const Row& row : kCommands) {
+    CLI::App* command = AddCommand(app, row.name, row.help, row.example);
+    if (row.also != nullptr) command->alias(row.also);
+    for (AddOptions* const add : row.takes)
       if (add != nullptr) add(*command, args);
-    command->callback([&run, f = sub.run] { run = f; });
+    command->callback([run, f = row.run] { *run = f; });
   }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kExitOk : kExitUsage;
-  }
-  std::erase_if(args.knobs, [](const auto& knob) { return knob.second.empty(); });
-  args.json = output == "json";
-  args.wait_for_daemon = timeout->count() > 0;
-  args.timeout = Timeout(args.queue && !args.wait_for_daemon, timeout_seconds);
-  return run(args);
 }
+
+CLI::App* AddCommand(CLI::App& app, const char* name, const char* help, const char* example) {
+  CLI::App* command = app.add_subcommand(name, help);
+  command->footer(std::string("Example: ") + example);
+  command->fallthrough();
+  return command;
+}
+
+}  // namespace vgpud::tools

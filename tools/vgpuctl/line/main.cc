@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// vgpuctl: the command line of vgpud. Options become CtlArgs; which commands there are is in command_table.cc.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/vgpuctl/ask.h"
+#include "tools/vgpuctl/line/command_table.h"
+#include "tools/vgpuctl/line/values.h"
+#include "tools/vgpuctl/line/wrong_line.h"
+
+namespace vgpud::tools {
+namespace {
+
+constexpr const char* kVersion = "vgpuctl " VGPUD_VERSION;
+
+// What is typed before or after any command.
+struct Everywhere {
+  std::string output = "table";
+  std::string timeout = "10s";
+  const CLI::Option* timeout_option = nullptr;
+};
+
+void AddEverywhere(CLI::App& app, CtlArgs& args, Everywhere& everywhere) {
+  app.set_version_flag("--version", kVersion);
+  app.add_option(
+         "--runtime-dir", args.runtime_dir,
+         "The daemon's directory (default: $VGPUD_RUNTIME_DIR, else $XDG_RUNTIME_DIR/vgpud where an ordinary user's "
+         "own vgpud serves, else /run/vgpud)")
+      ->type_name("DIRECTORY");
+  app.add_option("-o,--output", everywhere.output, "table for people, json for programs")
+      ->check(OneOf({"table", "json"}))
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  everywhere.timeout_option =
+      app.add_option("--timeout", everywhere.timeout,
+                     "How long to wait for an answer; if given, also for a daemon that is still starting")
+          ->check(Patience())
+          ->type_name("TIME")
+          ->capture_default_str();
+}
+
+int PrintHelp(const CLI::App& app, const std::string& word) {
+  const CLI::App* const command = word.empty() ? &app : FindCommand(app, word);
+  if (command == nullptr) return Complain(kExitUsage, NoSuchCommand(app, word));
+  const std::string name = word.empty() ? "vgpuctl" : "vgpuctl " + command->get_name();
+  fmt::print("{}", command->get_formatter()->make_help(command, name, CLI::AppFormatMode::Normal));
+  return kExitOk;
+}
+
+// Of an alias, too, the help has the command's own name; CLI11 would give the path of this program.
+int PrintHelpOfLine(const CLI::App& app) {
+  const auto typed = app.get_subcommands();
+  return PrintHelp(app, typed.empty() ? "" : typed.front()->get_name());
+}
+
+std::chrono::milliseconds Timeout(const CtlArgs& args, const std::string& text) {
+  const bool for_ever = args.queue && !args.wait_for_daemon;
+  return for_ever ? std::chrono::hours{24 * 7} : *ParsePatience(text);
+}
+
+}  // namespace
+}  // namespace vgpud::tools
+
+int main(int argc, char** argv) {
+  using namespace vgpud;
+  using namespace vgpud::tools;
+  CtlArgs args;
+  Everywhere everywhere;
+  Run* run = nullptr;
+  CLI::App app{
+      "Controls vgpud, which shares GPUs among virtual functions (VFs).\n"
+      "Exit codes: 0 ok, 1 failed, 2 bad usage, 3 no daemon, 4 no such VF, 5 refused, 6 timed out, 7 differs or, apply "
+      "--file, changed."};
+  app.require_subcommand(1);
+  app.fallthrough();
+  AddEverywhere(app, args, everywhere);
+  AddCommands(app, args, &run);
+  std::string explained;
+  CLI::App* const help = AddCommand(app, "help", "Explain vgpuctl, or one of its commands.", "vgpuctl help create");
+  help->add_option("command", explained, "The command (default: all)")->type_name("COMMAND");
+  CLI::App* const version = AddCommand(app, "version", "Print the version of vgpuctl.", "vgpuctl version");
+
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return PrintHelpOfLine(app);
+  } catch (const CLI::CallForVersion&) {
+    return PrintRaw(fmt::format("{}\n", kVersion));
+  } catch (const CLI::ParseError& e) {
+    return Complain(kExitUsage, WhatIsWrong(app, words, e));
+  }
+  if (help->parsed()) return PrintHelp(app, explained);
+  if (version->parsed()) return PrintRaw(fmt::format("{}\n", kVersion));
+  std::erase_if(args.knobs, [](const auto& knob) { return knob.second.empty(); });
+  args.json = everywhere.output == "json";
+  args.wait_for_daemon = everywhere.timeout_option->count() > 0;
+  args.timeout = Timeout(args, everywhere.timeout);
+  return run(args);
+}
