@@ -231,7 +231,7 @@ TEST_F(ConfigFileTest, WhatTablesSayTogetherIsChecked) {
   Write("[user.65534]\ntenant = \"a\"");
   EXPECT_EQ("user 65534: say what he may: may = \"manage\", \"look\" or \"nothing\"", WhyNot());
   Write("[user.65534]\nmay = \"manage\"\ntenant = \"b\"\n[tenant.a]\nvfs = 1");
-  EXPECT_EQ("user 65534: there is no tenant \"b\": did you mean a?", WhyNot());
+  EXPECT_EQ("user 65534: there is no tenant \"b\": there are a, slurm, kubernetes", WhyNot());
   Write("[calendar.night]\nfrom = \"22:00\"");
   EXPECT_EQ("calendar night: it changes nothing", WhyNot());
   Write("[calendar.night.gpu.two]\nidle = \"hold\"\n[gpu.one]\n");

@@ -49,6 +49,7 @@ VfReport Vf() {
   vf.cpu_ns = 22;
   vf.gave_way = 23;
   vf.gave_way_ns = 24;
+  vf.utilization = 0.25;
   vf.vfio_user_socket = "/r/vf/a.sock";
   vf.channel_socket = "/r/vf/a.channel.sock";
   return vf;
@@ -56,7 +57,7 @@ VfReport Vf() {
 
 constexpr char kVf[] = R"({
   "name": "a", "uuid": "u-u", "state": "ready", "paused": false, "weight": 300, "slice_us": 2500, "slice_fixed": true,
-  "share": 0.333333, "priority": 2, "group": 7, "guarantee": 0.25, "limit": 0.5, "burst_us": 3000, "wake_first": 1,
+  "share": 0.333333, "utilization": 0.25, "priority": 2, "group": 7, "guarantee": 0.25, "limit": 0.5, "burst_us": 3000, "wake_first": 1,
   "transient": true, "vram_bytes": 11, "vram_used_bytes": 12, "host_memory_bytes": 13, "host_memory_used_bytes": 14, "executors": 15,
   "client_connected": true, "vfio_user_socket": "/r/vf/a.sock", "channel_socket": "/r/vf/a.channel.sock",
   "events": {
