@@ -128,6 +128,17 @@ def check_damaged(disk):
         usage.write_bytes(good)
 
 
+def check_a_lost_name_is_no_slip(disk):
+    with start(disk) as vgpud:
+        for name in ("web-1", "web-2"):
+            check(ctl(vgpud, "create", name, "--gpu", "one", "--vram", "64MiB")[0] == OK, f"{name} is made")
+    (disk / "state" / "vfs" / "web-1.json").write_bytes(b"{")
+    with start(disk) as vgpud:
+        for name, suggested in (("web-3", True), ("web-1", False)):
+            err = ctl(vgpud, "set", name, "--weight", "3")[2]
+            check(("did you mean" in err) == suggested, f"another VF is suggested for a slip, not for a VF that is lost: {err}")
+
+
 def main():
     if os.geteuid() != 0:
         harness.skip("mounting a small disk needs root")
@@ -135,6 +146,7 @@ def main():
         check_full(disk)
         check_read_only(disk)
         check_damaged(disk)
+        check_a_lost_name_is_no_slip(disk)
 
 
 if __name__ == "__main__":

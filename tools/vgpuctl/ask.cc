@@ -20,6 +20,7 @@ namespace vgpud::tools {
 namespace {
 
 constexpr std::chrono::milliseconds kLookForDaemonEvery{20};
+constexpr std::chrono::milliseconds kPatienceForNames{1'000};
 constexpr int kNotFound = 404;
 
 int ExitCodeOf(int http_status) {
@@ -70,17 +71,21 @@ std::string VfIn(const std::string& path) {
   return "";
 }
 
-// Of a request about a VF that does not exist: ": did you mean guest-a?", or nothing. Asks vgpud for all names.
+// Asks vgpud for the names of all VFs, and returns ": did you mean guest-a?" where `path` names a VF that is not among
+// them and is like one; else an empty text. Waits for a second at most: the answer that matters is there already.
 std::string SimilarVf(const Contact& contact, const std::string& path) {
   const std::string wrong = VfIn(path);
   if (wrong.empty()) return "";
-  const auto reply = Request(contact, SocketOf(contact), "GET", "/v1/vfs", "", nullptr);
+  Contact shortly = contact;
+  shortly.timeout = std::min(contact.timeout, kPatienceForNames);
+  const auto reply = Request(shortly, SocketOf(contact), "GET", "/v1/vfs", "", nullptr);
   if (!reply || !reply->ok()) return "";
   const CtlJson answer = CtlJson::parse(reply->body, nullptr, false);
   if (!answer.is_object()) return "";
   std::vector<std::string> names;
-  for (const CtlJson& vf : answer.value("vfs", CtlJson::array()))
-    if (Text(vf, "name") != wrong) names.push_back(Text(vf, "name"));
+  for (const CtlJson& vf : answer.value("vfs", CtlJson::array())) names.push_back(Text(vf, "name"));
+  // Then something else was not found.
+  if (std::find(names.begin(), names.end(), wrong) != names.end()) return "";
   const auto nearest = control::Nearest(wrong, names);
   return nearest.empty() ? "" : ": " + control::DidYouMeanOneOf(nearest);
 }
@@ -100,7 +105,7 @@ tl::expected<std::string, int> BodyOf(const Contact& contact, Result<HttpReply> 
                    fmt::format("no vgpud reachable{}: {} (start it, or name its directory with --runtime-dir or ${}{})",
                                contact.wait_for_daemon ? fmt::format(" within {} ms", contact.timeout.count()) : "",
                                error.context, control::kRuntimeDirVariable,
-                               contact.wait_for_daemon ? "" : "; --timeout SECONDS waits until it is up")));
+                               contact.wait_for_daemon ? "" : "; --timeout TIME waits until it is up")));
     return tl::unexpected(Complain(kExitFailed, error.context));
   }
   if (reply->ok()) return std::move(reply->body);

@@ -112,7 +112,7 @@ std::string MovedLines(const CtlJson& vfs) {
   return lines;
 }
 
-// What all VFs of a GPU had and should have had together.
+// The sums over all VFs of one GPU.
 struct Sums {
   double entitled_ns = 0;
   double received_ns = 0;
@@ -133,11 +133,11 @@ std::string P99(const Row& row, const char* field) { return Us(row.vf, field); }
 std::string Error(const Row& row, const char* field) { return Points(row.vf, field); }
 std::string Part(const Row& row, const char* field) { return Percent(Real(row.vf, field, 0), 1); }
 std::string RecentCount(const Row& row, const char* field) { return fmt::format("{}", Number(row.recent, field)); }
-// Of the time that has passed.
+// A part of the time that has passed.
 std::string RecentPart(const Row& row, const char* field) {
   return Percent(static_cast<double>(Number(row.recent, field)), static_cast<double>(Number(row.recent, "window_ns")));
 }
-// For each of its turns.
+// A mean over its turns.
 std::string RecentMean(const Row& row, const char* field) {
   const uint64_t turns = Number(row.recent, "slices");
   return turns == 0 ? "-" : FormatNanoseconds(Number(row.recent, field) / turns);
@@ -217,7 +217,8 @@ std::string TableOf(const CtlJson& vfs, const SumsByGpu& sums, std::span<const C
 
 }  // namespace
 
-// Of the last second, or with --total since the VFs were created. A VF has the same row alone and among all.
+// Shows the last second, or with --total the time since the VFs were created. A VF has the same row alone and among
+// all.
 int CmdStats(const CtlArgs& args) {
   std::string path = args.name.empty() ? "/v1/stats" : "/v1/stats?vf=" + args.name;
   if (args.name.empty() && !args.gpu.empty()) path += "?gpu=" + args.gpu;

@@ -31,7 +31,7 @@ int64_t NumberOf(const std::string& day) {
 
 }  // namespace
 
-// Not by the functions of time.h, which read the zone of the host that another thread may just set.
+// gmtime_r and strftime would read the zone of the host, which the calendar may set in another thread meanwhile.
 std::string DayOf(int64_t unix_seconds) {
   const year_month_day day{std::chrono::floor<days>(std::chrono::sys_seconds{std::chrono::seconds{unix_seconds}})};
   return fmt::format("{:04}-{:02}-{:02}", int{day.year()}, unsigned{day.month()}, unsigned{day.day()});

@@ -8,7 +8,7 @@ namespace {
 
 constexpr Ns kLength = std::chrono::seconds{1};
 
-// What passed between two readings of a counter; 0 if it began anew.
+// The increase between two readings of a counter; 0 if it began anew.
 uint64_t Between(uint64_t before, uint64_t after) { return std::max(before, after) - before; }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU and its VFs did during the last second, as differences between looks at their accounts. Pure: time is an
-// argument.
+// Keeps the looks of the last second at the accounts of a GPU and its VFs, and returns how much each has grown. Pure:
+// time is an argument.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class LastSecond {
  public:
   // To be called at least every 500 ms while there are VFs; after a longer time without looks it begins anew.
   void Look(TimePoint now, const GpuUseTimes& gpu, std::span<const FairnessWindow::Sample> vfs);
-  // Of the time between the last look and the look about one second before it. A VF that is younger: of its life.
-  // window_ns 0: nothing is known yet.
+  // Both return what was done between the look about one second before the last one, or the first one that saw this VF,
+  // and the last one. window_ns is 0 while nothing is known.
   GpuRecent OfGpu() const;
   VfRecent Of(uint64_t key) const;
 

@@ -9,7 +9,7 @@
 
 namespace vgpud::tools {
 
-// What a command does; returns the exit code.
+// Does what one command is for, and returns the exit code.
 using Run = int(const CtlArgs&);
 
 // Adds each command to `app`. Parsing fills `args`, and `*run` with the function of the command that was typed. Both

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kVersion = "vgpuctl " VGPUD_VERSION;
 
-// What is typed before or after any command.
+// Options that each command takes, before or after its name.
 struct Everywhere {
   std::string output = "table";
   std::string timeout = "10s";
@@ -50,7 +50,8 @@ int PrintHelp(const CLI::App& app, const std::string& word) {
   return kExitOk;
 }
 
-// Of an alias, too, the help has the command's own name; CLI11 would give the path of this program.
+// Prints the help of the command that was typed, under its own name also where an alias was typed. CLI11 would print
+// the path of this program there.
 int PrintHelpOfLine(const CLI::App& app) {
   const auto typed = app.get_subcommands();
   return PrintHelp(app, typed.empty() ? "" : typed.front()->get_name());

@@ -13,9 +13,9 @@ namespace vgpud::tools {
 
 // One of these words. Its description is "{a,b}".
 CLI::Validator OneOf(const std::vector<std::string>& words);
-// A whole number.
+// A whole number from 0 to `most`.
 CLI::Validator NumberUpTo(unsigned most);
-// What ParsePatience takes.
+// A time that ParsePatience takes.
 CLI::Validator Patience();
 
 // "2s", "500ms" or, in seconds, "2"; from 1 ms to an hour.

@@ -11,7 +11,7 @@
 namespace vgpud::tools {
 namespace {
 
-// What other tools call it.
+// Other tools have these names for our commands.
 constexpr struct {
   const char* theirs;
   const char* ours;
@@ -28,7 +28,7 @@ std::string HelpOf(const CLI::App* command) {
   return command == nullptr ? "vgpuctl help" : "vgpuctl help " + command->get_name();
 }
 
-// Of "--weight=3", "-ojson".
+// Cuts the value off: "--weight" of "--weight=3", "-o" of "-ojson".
 std::string NameOfOption(const std::string& word) {
   return word.starts_with("--") ? word.substr(0, word.find('=')) : word.substr(0, 2);
 }
@@ -71,7 +71,7 @@ struct Line {
   std::string wrong;  // empty: nothing yet
 };
 
-// Whether the word after an option is its value.
+// Says why the word after an option is not its value; nullopt: it is.
 std::optional<std::string> WhyNoValue(const CLI::App& app, const Line& line, const CLI::Option& option,
                                       const std::string& name, const std::string* next) {
   if (next != nullptr && (!LooksLikeOption(*next) || FindOption(app, line.command, NameOfOption(*next)) == nullptr))
@@ -141,14 +141,6 @@ std::string NoSuchCommand(const CLI::App& app, const std::string& word) {
   for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
   const auto nearest = control::Nearest(word, names);
   return text + (nearest.empty() ? "vgpuctl help shows all" : control::DidYouMeanOneOf(nearest));
-}
-
-bool AsksFor(const std::vector<std::string>& words, const std::string& format) {
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "-o" + format || words[i] == "--output=" + format) return true;
-    if ((words[i] == "-o" || words[i] == "--output") && i + 1 < words.size() && words[i + 1] == format) return true;
-  }
-  return false;
 }
 
 std::string WhatIsWrong(const CLI::App& app, const std::vector<std::string>& words, const CLI::ParseError& error) {
