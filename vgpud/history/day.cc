@@ -16,7 +16,6 @@ using std::chrono::year_month_day;
 constexpr int64_t kDaySeconds = 24 * 60 * 60;
 constexpr int kYearsFrom = 1900;  // struct tm
 
-// A day that the calendar does not have is not ok().
 year_month_day DayIn(const tm& parts) {
   return std::chrono::year{parts.tm_year + kYearsFrom} / (parts.tm_mon + 1) / parts.tm_mday;
 }
@@ -49,8 +48,8 @@ Result<std::string> ParseDay(std::string_view text) {
   const std::string day(text);
   tm parts{};
   const char* end = Read(day, &parts);
-  // 2026-1-2 is a day as well, and not how it is written here.
-  if (end == nullptr || *end != '\0' || !DayIn(parts).ok() || DayOf(NumberOf(day) * kDaySeconds) != day)
+  // A day that the calendar does not have comes back as another one, and 2026-1-2 as it is written here.
+  if (end == nullptr || *end != '\0' || DayOf(NumberOf(day) * kDaySeconds) != day)
     return Fail(std::errc::invalid_argument, fmt::format("\"{}\" is not a day (write it like 2026-11-20, UTC)", day));
   return day;
 }

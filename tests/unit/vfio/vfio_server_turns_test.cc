@@ -122,7 +122,7 @@ TEST_F(OneResetASecond, WhoDoesTooMuchIsServedLater) {
                TestClient::Message(9, Op::kRegionRead, Access(0, 0, 4)));
   Turn();
   EXPECT_EQ(2u, Count(GuardedEvent::kReset) - before) << "one, and the one that is too many";
-  EXPECT_FALSE(client->Next());
+  ASSERT_FALSE(client->Next());
   EXPECT_EQ(1u, guard.throttled(GuardedEvent::kReset));
   EXPECT_GT(guard.throttled_time(), Ns{0});
   EXPECT_EQ(9, Await(*client).head.id);

@@ -49,6 +49,17 @@ TEST(LastSecond, ForgetsWhatWasBefore) {
   EXPECT_DOUBLE_EQ(0.5, seconds.Of(1).utilization());
 }
 
+TEST(LastSecond, TheLongestOverrunSoFarIsNoPartOfASecond) {
+  LastSecond seconds;
+  for (const uint64_t worst : {3u, 5u}) {
+    FairnessWindow::Sample sample = Had(1, worst);
+    sample.account.worst_overrun_ns = worst;
+    seconds.Look(kStart + 100ms * worst, {}, std::vector{sample});
+  }
+  EXPECT_EQ(0u, seconds.Of(1).account.worst_overrun_ns);
+  EXPECT_EQ(2 * kMs, seconds.Of(1).account.received_ns);
+}
+
 TEST(LastSecond, AYoungVfIsJudgedByItsLife) {
   LastSecond seconds;
   for (int i = 0; i < 11; ++i) {
