@@ -250,7 +250,8 @@ TEST(Vgpud, BadHttpHurtsNobody) {
   EXPECT_EQ(Json::array(), CtlJson(bed, {"list"})["vfs"]);
 }
 
-// What a client asked for that leaves at once is done or not: vgpud leaves it out where it sees in time that nobody waits.
+// What a client asked for that leaves at once is done or not: vgpud leaves it out where it sees in time that nobody
+// waits.
 TEST(Vgpud, AClientThatLeavesBeforeItsAnswerHurtsNobody) {
   VgpudBed bed;
   const auto ask = [&bed](const std::string& text) {
