@@ -4,10 +4,12 @@
 
 #include "base/units.h"
 #include "tools/vgpuctl/ask.h"
+#include "tools/vgpuctl/chosen_vfs.h"
 #include "tools/vgpuctl/create_body.h"
 #include "tools/vgpuctl/knobs.h"
 #include "tools/vgpuctl/owner.h"
 #include "tools/vgpuctl/print.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::tools {
 namespace {
@@ -41,11 +43,37 @@ std::string Path(const CtlArgs& args, std::string path) {
   return path;
 }
 
+int PrintChangeAs(const CtlArgs& args, const std::string& name, const Answer& answer) {
+  return args.json ? PrintRaw(answer.raw) : PrintChange(name, answer.json);
+}
+
 int Change(const CtlArgs& args, const char* method, const std::string& path, const CtlJson& body,
            const std::string& name) {
   const auto answer = Ask(args, method, Path(args, path), body);
-  if (!answer) return answer.error();
-  return args.json ? PrintRaw(answer->raw) : PrintChange(name, answer->json);
+  return answer ? PrintChangeAs(args, name, *answer) : answer.error();
+}
+
+// Several VFs change between the same two turns, all of them or none.
+int ChangeVfs(const CtlArgs& args, const char* command, const CtlJson& change) {
+  const auto vfs = ChooseVfs(args, command);
+  if (!vfs) return vfs.error();
+  if (!vfs->several) return Change(args, "PATCH", "/v1/vfs/" + vfs->names.front(), change, vfs->names.front());
+  CtlJson body = CtlJson::object();
+  std::string all;
+  for (const std::string& name : vfs->names) {
+    body["vfs"][name] = change;
+    all += (all.empty() ? "" : ", ") + name;
+  }
+  if (!body.empty()) return Change(args, "PATCH", "/v1/settings", body, all);
+  if (args.json)
+    return PrintRaw(CtlJson{{"apiVersion", control::kApiVersion},
+                            {"changes", CtlJson::array()},
+                            {"effects", CtlJson::array()},
+                            {"dry_run", args.dry_run}}
+                        .dump(2) +
+                    "\n");
+  fmt::print("there is no VF: nothing changes\n");
+  return kExitOk;
 }
 
 }  // namespace
@@ -79,12 +107,30 @@ tl::expected<CtlJson, int> CreateBody(const NewVf& vf) {
   return body;
 }
 
+namespace {
+
+// The VF that --if-missing is content with; nothing: there is none, or it is lost, or about to end.
+std::optional<Answer> FindLiving(const CtlArgs& args) {
+  if (!CanBeInPath(args.name)) return std::nullopt;
+  auto vf = TryToAsk(args, "GET", "/v1/vfs/" + args.name);
+  const std::string state = vf ? Text(vf->json, "state") : "";
+  return vf && state != "lost" && state != "closing" ? std::optional(std::move(*vf)) : std::nullopt;
+}
+
+}  // namespace
+
 int CmdCreate(const CtlArgs& args) {
   const auto body = CreateBody(args);
   if (!body) return body.error();
-  if (args.dry_run) return Change(args, "POST", "/v1/vfs", *body, args.name);
-  const auto answer = Ask(args, "POST", args.queue ? "/v1/vfs?queue=1" : "/v1/vfs", *body);
-  if (!answer) return answer.error();
+  const auto answer = TryToAsk(args, "POST", Path(args, args.queue ? "/v1/vfs?queue=1" : "/v1/vfs"), *body);
+  if (!answer) {
+    const auto there = args.if_missing && answer.error().code == kExitRefused ? FindLiving(args) : std::nullopt;
+    if (!there) return Complain(answer.error());
+    if (args.json) return PrintRaw(there->raw);
+    fmt::print("{} is there already: nothing was done\n", args.name);
+    return kExitOk;
+  }
+  if (args.dry_run) return PrintChangeAs(args, args.name, *answer);
   return args.json ? PrintRaw(answer->raw) : PrintFields(answer->json);
 }
 
@@ -92,11 +138,11 @@ int CmdSet(const CtlArgs& args) {
   const auto body = Knobs(args.knobs);
   if (!body) return body.error();
   if (body->empty()) return Complain(kExitUsage, "nothing to set: give a knob, like --weight or --slice");
-  return Change(args, "PATCH", "/v1/vfs/" + args.name, *body, args.name);
+  return ChangeVfs(args, "set", *body);
 }
 
-int CmdPause(const CtlArgs& args) { return Change(args, "POST", "/v1/vfs/" + args.name + "/pause", {}, args.name); }
-int CmdResume(const CtlArgs& args) { return Change(args, "POST", "/v1/vfs/" + args.name + "/resume", {}, args.name); }
+int CmdPause(const CtlArgs& args) { return ChangeVfs(args, "pause", {{"paused", true}}); }
+int CmdResume(const CtlArgs& args) { return ChangeVfs(args, "resume", {{"paused", false}}); }
 
 namespace {
 
@@ -169,7 +215,10 @@ int CmdApply(const CtlArgs& args) {
     for (const auto& [knob, value] : input->knobs) vf[knob->field] = value;
   }
   if (body.empty()) return Complain(kExitUsage, "nothing to change: give options of the GPU, or NAME:OPTION=VALUE");
-  return Change(args, "PATCH", "/v1/settings", body, "gpu");
+  const auto answer = Ask(args, "PATCH", Path(args, "/v1/settings"), body);
+  if (!answer) return answer.error();
+  const int printed = PrintChangeAs(args, "gpu", *answer);
+  return printed == kExitOk && !answer->json.value("changes", CtlJson::array()).empty() ? ExitOfChanged(args) : printed;
 }
 
 }  // namespace vgpud::tools

@@ -3,16 +3,25 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 #include "tools/vgpuctl/ask.h"
+#include "tools/vgpuctl/chosen_vfs.h"
 #include "tools/vgpuctl/print.h"
 
 namespace vgpud::tools {
 int CmdDestroy(const CtlArgs& args) {
-  const auto answer = Ask(args, "DELETE", WithRevision(args, "/v1/vfs/" + args.name));
-  if (!answer) return answer.error();
-  if (args.json) return PrintRaw(answer->raw);
-  fmt::print("{} destroyed\n", args.name);
-  return kExitOk;
+  auto vfs = ChooseVfs(args, "destroy", true);
+  if (!vfs) return vfs.error();
+  vfs->several |= args.if_exists;
+  const auto destroy = [&](const std::string& name) -> tl::expected<std::optional<Answer>, Failure> {
+    const std::string path = WithRevision(args, fmt::format("/v1/vfs/{}?if_unused={}", name, args.force ? 0 : 1));
+    auto answer = TryToAsk(args, "DELETE", path);
+    if (answer) return std::move(*answer);
+    if (args.if_exists && answer.error().code == kExitNotFound) return std::nullopt;
+    return tl::unexpected(answer.error());
+  };
+  return AskOfEach(args, *vfs, destroy, [](const CtlJson& vf) { fmt::print("{} destroyed\n", Text(vf, "name")); });
 }
 
 int CmdList(const CtlArgs& args) {
@@ -22,9 +31,15 @@ int CmdList(const CtlArgs& args) {
 }
 
 int CmdShow(const CtlArgs& args) {
-  const auto answer = Ask(args, "GET", "/v1/vfs/" + args.name);
-  if (!answer) return answer.error();
-  return args.json ? PrintRaw(answer->raw) : PrintFields(answer->json);
+  const auto vfs = ChooseVfs(args, "show", true);
+  if (!vfs) return vfs.error();
+  bool first = true;
+  const auto print = [&first](const CtlJson& vf) {
+    if (!std::exchange(first, false)) fmt::print("\n");
+    (void)PrintFields(vf);
+  };
+  return AskOfEach(
+      args, *vfs, [&args](const std::string& name) { return TryToAsk(args, "GET", "/v1/vfs/" + name); }, print);
 }
 
 int CmdProfiles(const CtlArgs& args) {
@@ -34,11 +49,11 @@ int CmdProfiles(const CtlArgs& args) {
 }
 
 int CmdReset(const CtlArgs& args) {
-  const auto answer = Ask(args, "POST", "/v1/vfs/" + args.name + "/reset");
-  if (!answer) return answer.error();
-  if (args.json) return PrintRaw(answer->raw);
-  fmt::print("{} reset, state {}\n", args.name, Text(answer->json, "state"));
-  return kExitOk;
+  const auto vfs = ChooseVfs(args, "reset");
+  if (!vfs) return vfs.error();
+  return AskOfEach(
+      args, *vfs, [&args](const std::string& name) { return TryToAsk(args, "POST", "/v1/vfs/" + name + "/reset"); },
+      [](const CtlJson& vf) { fmt::print("{} reset, state {}\n", Text(vf, "name"), Text(vf, "state")); });
 }
 
 }  // namespace vgpud::tools

@@ -197,7 +197,7 @@ def test_counters_survive_a_restart():
         it.busy("a", "b")
         it.runs("a", 30)
         before, gpu, uuid = it.vf("a"), it.stats(), it.json("show", "a")["uuid"]
-        it.ctl("destroy", "b")
+        it.ctl("destroy", "b", "--force")
         it.end()
         it.start()
         it.create("a", "b")
@@ -386,7 +386,7 @@ def test_a_disk_that_hangs_delays_nobody():
             it.create("b")
             it.busy("b")
             it.ctl("set", "b", "--weight", "200")
-            it.ctl("destroy", "b")
+            it.ctl("destroy", "b", "--force")
             it.runs("a", 5)
             check(parse_metrics(it.ctl("metrics"))["vgpud_history_up", (GPU,)] == 0, "the metrics say so")
             done = it.run("report")

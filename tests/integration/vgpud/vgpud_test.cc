@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"no_value", {"set", "a", "--weight"}, 2, "--weight needs a value (NUMBER): vgpuctl help set"},
         {"option_as_value", {"set", "a", "--weight", "--slice", "2ms"}, 2, "--weight needs a value (NUMBER)"},
         {"no_name", {"create"}, 2, "create needs name: vgpuctl help create"},
-        {"two_names", {"reset", "a", "b"}, 2, "reset takes one name, and \"b\" is one too many"},
+        {"two_names", {"create", "b", "c"}, 2, "create takes one name, and \"c\" is one too many"},
         {"name_of_none", {"list", "a"}, 2, "list takes no name, and \"a\" is one too many"},
         {"no_file", {"assert"}, 2, "assert: --file is required (see: vgpuctl help assert)"},
         {"wrong_time", {"list", "--timeout", "soon"}, 2, "--timeout: \"soon\" is not a time from 1ms to 3600s"},
@@ -476,7 +476,7 @@ TEST(VgpudScheduling, AVfIsDestroyedWhileItRuns) {
     Create(bed, "a");
     const UniqueFd channel = bed.OpenChannel("a");
     ASSERT_TRUE(Eventually([&] { return Received(bed, "a") > 0; }));
-    EXPECT_EQ(0, bed.Ctl({"destroy", "a"}).status);
+    EXPECT_EQ(0, bed.Ctl({"destroy", "a", "--force"}).status);
   }
   EXPECT_TRUE(bed.Children({}).empty());
 }

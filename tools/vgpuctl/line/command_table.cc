@@ -30,6 +30,16 @@ void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
 
 void AddVfName(CLI::App& command, CtlArgs& args) { command.add_option("name", args.name, "The VF's name")->required(); }
 
+void AddVfNames(CLI::App& command, CtlArgs& args) {
+  command.add_option("name", args.names, "Names of VFs");
+  command.add_flag("--all", args.all, "All VFs, instead of names");
+}
+
+void AddForce(CLI::App& command, CtlArgs& args) {
+  command.add_flag("--force", args.force, "Also a VF that a VM or a program uses now");
+  command.add_flag("--if-exists", args.if_exists, "It is no error if there is no VF of that name");
+}
+
 void AddOptionalName(CLI::App& command, CtlArgs& args) {
   command.add_option("name", args.name, "The VF's name (default: all)");
 }
@@ -58,7 +68,14 @@ void AddCdi(CLI::App& command, CtlArgs& args) {
 
 void AddStateFile(CLI::App& command, CtlArgs& args) {
   command.add_option("--file", args.file, "What everything should be like (see: vgpuctl export); - = standard input");
-  command.add_flag("--prune", args.prune, "VFs that are not in the file should not be there, but for transient ones");
+  command.add_flag("--prune", args.prune,
+                   "VFs that are not in the file should not be there, but for transient ones; VFs in use end, too");
+}
+
+void AddAppliedStateFile(CLI::App& command, CtlArgs& args) {
+  AddStateFile(command, args);
+  command.add_flag("--detailed-exitcode", args.detailed_exitcode,
+                   "Exit code 7 if something was changed, or with --dry-run would be; else 0 for both");
 }
 
 void AddNeededStateFile(CLI::App& command, CtlArgs& args) {
@@ -115,6 +132,8 @@ void AddMakings(CLI::App& command, CtlArgs& args) {
 }
 
 void AddLifeAndOwner(CLI::App& command, CtlArgs& args) {
+  command.add_flag("--if-missing", args.if_missing,
+                   "It is no error if there is a VF of that name; it stays as it is, with its own settings");
   command.add_flag("--transient", args.transient,
                    "It ends with vgpud; others are there again after a restart of vgpud or of the host");
   command
@@ -219,15 +238,16 @@ constexpr Row kCommands[] = {
     {"create", "Make a VF and print where a VM or a program finds it.",
      "vgpuctl create guest-a --vram 1GiB --weight 100",
      Takes(AddVfName, AddVfKnobs, AddDryRun, AddMakings, AddLifeAndOwner, AddPlace), &CmdCreate},
-    {"destroy", "End a VF. Its VM sees the device go, its programs end with an error.", "vgpuctl destroy guest-a",
-     Takes(AddVfName, AddRevision), &CmdDestroy, "rm"},
+    {"destroy", "End VFs. With --force also those in use: a VM sees its device go, programs end with an error.",
+     "vgpuctl destroy guest-a guest-b", Takes(AddVfNames, AddForce, AddRevision), &CmdDestroy, "rm"},
     {"list", "Show all VFs.", "vgpuctl list -o json", Takes(), &CmdList, "ls"},
-    {"show", "Show one VF with its sockets.", "vgpuctl show guest-a", Takes(AddVfName), &CmdShow, "describe"},
-    {"set", "Change a VF's share while it runs; takes effect between two turns.",
-     "vgpuctl set guest-a --weight 300 --dry-run", Takes(AddVfName, AddVfKnobs, AddDryRun, AddRevision), &CmdSet},
-    {"pause", "Take the GPU from a VF until it is resumed. Its programs wait, what it owes stays.",
-     "vgpuctl pause guest-a", Takes(AddVfName, AddDryRun, AddRevision), &CmdPause},
-    {"resume", "Let a paused VF run again.", "vgpuctl resume guest-a", Takes(AddVfName, AddDryRun, AddRevision),
+    {"show", "Show VFs with their sockets.", "vgpuctl show guest-a", Takes(AddVfNames), &CmdShow, "describe"},
+    {"set", "Change the share of VFs while they run; takes effect between two turns, for all of them or none.",
+     "vgpuctl set guest-a guest-b --weight 300 --dry-run", Takes(AddVfNames, AddVfKnobs, AddDryRun, AddRevision),
+     &CmdSet},
+    {"pause", "Take the GPU from VFs until they are resumed. Their programs wait, what they owe stays.",
+     "vgpuctl pause guest-a", Takes(AddVfNames, AddDryRun, AddRevision), &CmdPause},
+    {"resume", "Let paused VFs run again.", "vgpuctl resume --all", Takes(AddVfNames, AddDryRun, AddRevision),
      &CmdResume},
     {"profiles", "Show the sizes that a VF can be made with.", "vgpuctl profiles", Takes(AddOneGpu), &CmdProfiles},
     {"tenants", "Show how much the VFs of each tenant have and may have.", "vgpuctl tenants", Takes(), &CmdTenants},
@@ -248,16 +268,15 @@ constexpr Row kCommands[] = {
      "vgpuctl assert --file vgpu-state.toml", Takes(AddNeededStateFile), &CmdAssert},
     {"apply",
      "Change several VFs, and the GPU with them, between the same two turns; all of it or nothing. With --file: make "
-     "everything as the file says, and VFs that are not there yet; exit code 0: nothing had to change, 7: something "
-     "was changed.",
+     "everything as the file says, and VFs that are not there yet.",
      "vgpuctl apply --policy reserve guest-a:guarantee=25%,limit=75% guest-b:weight=300 --dry-run",
-     Takes(AddManyVfs, AddStateFile, AddGpuSettings, AddDryRun, AddOneGpu), &CmdApply},
+     Takes(AddManyVfs, AddAppliedStateFile, AddGpuSettings, AddDryRun, AddOneGpu), &CmdApply},
     {"config",
      "What the daemon is told by its files and flags. check: are the files right? show: what holds, and where each "
      "value is from; diff: what the files say now, where it is not what holds; reload: read them again.",
      "vgpuctl config diff", Takes(AddConfigVerb), &CmdConfig},
-    {"reset", "Reset a VF and, if it was parked after repeated hangs, let it run again.", "vgpuctl reset guest-a",
-     Takes(AddVfName), &CmdReset},
+    {"reset", "Reset VFs and, if they were parked after repeated hangs, let them run again.", "vgpuctl reset guest-a",
+     Takes(AddVfNames), &CmdReset},
     {"stats", "Show who has the GPU now, in the last second, and what each VF is entitled to.", "vgpuctl stats --total",
      Takes(AddOptionalName, AddOneGpu, AddTotal), &CmdStats},
     {"metrics", "Print all figures as Prometheus reads them.", "vgpuctl metrics", Takes(), &CmdMetrics},

@@ -73,8 +73,8 @@ int main(int argc, char** argv) {
   Run* run = nullptr;
   CLI::App app{
       "Controls vgpud, which shares GPUs among virtual functions (VFs).\n"
-      "Exit codes: 0 ok, 1 failed, 2 bad usage, 3 no daemon, 4 no such VF, 5 refused, 6 timed out, 7 differs or, apply "
-      "--file, changed."};
+      "Exit codes: 0 ok, 1 failed, 2 bad usage, 3 no daemon, 4 no such VF, 5 refused, 6 timed out, 7 differs or, with "
+      "apply --detailed-exitcode, changed."};
   app.require_subcommand(1);
   app.fallthrough();
   AddEverywhere(app, args, everywhere);
@@ -94,6 +94,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return Complain(kExitUsage, WhatIsWrong(app, words, e));
   }
+  if (const std::string wrong = WhatWasMistaken(app, words); !wrong.empty()) return Complain(kExitUsage, wrong);
   if (help->parsed()) return PrintHelp(app, explained);
   if (version->parsed()) return PrintRaw(fmt::format("{}\n", kVersion));
   std::erase_if(args.knobs, [](const auto& knob) { return knob.second.empty(); });

@@ -143,6 +143,10 @@ std::string NoSuchCommand(const CLI::App& app, const std::string& word) {
   return text + (nearest.empty() ? "vgpuctl help shows all" : control::DidYouMeanOneOf(nearest));
 }
 
+std::string WhatWasMistaken(const CLI::App& app, const std::vector<std::string>& words) {
+  return Walk(app, words).wrong;
+}
+
 std::string WhatIsWrong(const CLI::App& app, const std::vector<std::string>& words, const CLI::ParseError& error) {
   const Line line = Walk(app, words);
   if (!line.wrong.empty()) return line.wrong;
