@@ -34,7 +34,7 @@ int CmdProfiles(const CtlArgs& args) {
 }
 
 int CmdReset(const CtlArgs& args) {
-  const auto answer = Ask(args, "POST", "/v1/vfs/" + args.name + "/reset");
+  const auto answer = Ask(args, "POST", "/v1/vfs/" + args.name + "/reset" + (args.force ? "?force=1" : ""));
   if (!answer) return answer.error();
   if (args.json) return PrintRaw(answer->raw);
   fmt::print("{} reset, state {}\n", args.name, Text(answer->json, "state"));

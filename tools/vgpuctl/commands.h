@@ -35,6 +35,7 @@ struct CtlArgs : Contact, NewVf {
   std::string idle;
   bool dry_run = false;
   bool queue = false;
+  bool force = false;  // of reset
   std::optional<uint64_t> if_revision;
   bool total = false;       // of stats
   std::string last = "5s";  // of trace
