@@ -72,10 +72,10 @@ std::string UsersNow(const VfReport& vf) {
   return users;
 }
 
-// Of /v1/vfs/NAME; one that is not there is the handler's business.
+// Of /v1/vfs/NAME; the handler answers for a VF that is not there or is lost.
 std::optional<ApiError> WhyNotRevisionOfVf(const Served& served, const Request& request) {
   const auto vf = served.reports.OfVf(request.name);
-  if (!vf) return std::nullopt;
+  if (!vf || vf->revision == 0) return std::nullopt;
   return WhyNotRevision(request, fmt::format("vf \"{}\"", request.name), vf->revision, "vgpuctl show " + request.name);
 }
 
@@ -219,7 +219,7 @@ constexpr Route kRoutes[] = {
     {EVHTTP_REQ_GET, "/v1/vfs/*", &ShowVf},
     {EVHTTP_REQ_PATCH, "/v1/vfs/*", &ChangeVf, "dry_run if_revision", &WhyNotRevisionOfVf},
     {EVHTTP_REQ_DELETE, "/v1/vfs/*", &DestroyVf, "uuid if_revision if_unused", &WhyNotDestroyed},
-    {EVHTTP_REQ_POST, "/v1/vfs/*/reset", &ResetVf},
+    {EVHTTP_REQ_POST, "/v1/vfs/*/reset", &ResetVf, "force"},
     {EVHTTP_REQ_POST, "/v1/vfs/*/pause", &PauseVf, "dry_run if_revision", &WhyNotRevisionOfVf},
     {EVHTTP_REQ_POST, "/v1/vfs/*/resume", &ResumeVf, "dry_run if_revision", &WhyNotRevisionOfVf},
     {EVHTTP_REQ_POST, "/v1/vfs/*/domain", &GiveVf},
