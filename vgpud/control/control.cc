@@ -456,7 +456,7 @@ void Control::Dispatch(evhttp_request* raw, const ExchangePtr& exchange) {
     auto query = Query(evhttp_uri_get_query(uri), route.parameters);
     if (!query) return AnswerError(exchange, query.error());
     request.query = std::move(*query);
-    for (const char* key : {"dry_run", "queue", "if_unused"})
+    for (const char* key : {"dry_run", "queue", "if_unused", "force"})
       if (const std::string value = request.Parameter(key); !value.empty() && value != "0" && value != "1")
         return AnswerError(exchange,
                            {ErrorKind::kInvalid, fmt::format("{} {} is unknown: allowed is 0 or 1", key, value), key});
