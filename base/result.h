@@ -39,7 +39,8 @@ void Take(tl::expected<void, E>&&) {}
 
 }  // namespace vgpud
 
-// Unwraps a Result (or another tl::expected) or returns its error to our caller.
+// Unwraps a Result (or another tl::expected) or returns its error to our caller. Not among the arguments of `new`: the
+// return leaves behind what that has allocated.
 #define TRY(expr)                                                \
   __extension__({                                                \
     auto try_r = (expr);                                         \
