@@ -16,6 +16,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/sanitizer.h"
 #include "tests/integration/vgpud/vgpud_bed.h"
 #include "tools/vgpuctl/http_client.h"
 
