@@ -52,7 +52,10 @@ int CmdReset(const CtlArgs& args) {
   const auto vfs = ChooseVfs(args, "reset");
   if (!vfs) return vfs.error();
   return AskOfEach(
-      args, *vfs, [&args](const std::string& name) { return TryToAsk(args, "POST", "/v1/vfs/" + name + "/reset"); },
+      args, *vfs,
+      [&args](const std::string& name) {
+        return TryToAsk(args, "POST", "/v1/vfs/" + name + "/reset" + (args.force ? "?force=1" : ""));
+      },
       [](const CtlJson& vf) { fmt::print("{} reset, state {}\n", Text(vf, "name"), Text(vf, "state")); });
 }
 

@@ -31,7 +31,7 @@ struct CtlArgs : Contact, NewVf {
   bool json = false;
   std::vector<std::string> names;          // of VFs, where a command takes several
   bool all = false;                        // all VFs, instead
-  bool force = false;                      // of destroy
+  bool force = false;                      // of destroy and reset
   bool if_exists = false;                  // of destroy
   bool if_missing = false;                 // of create
   bool detailed_exitcode = false;          // of apply

@@ -140,6 +140,8 @@ int PrintChange(const std::string& name, const CtlJson& answer) {
   if (const std::string placed = Text(answer, "placed"); !placed.empty())
     fmt::print("{} would be placed on {}\n", name, placed);
   PrintList(name, changes, dry_run ? ", not done" : fmt::format(", effective at round {}", Number(answer, "round")));
+  for (const CtlJson& warning : answer.value("warnings", CtlJson::array()))
+    fmt::print(stderr, "vgpuctl: warning: {}\n", Readable("", warning));
   PrintList(name, effects, dry_run ? ", as a consequence, not done" : ", as a consequence");
   return kExitOk;
 }

@@ -72,10 +72,10 @@ std::string UsersNow(const VfReport& vf) {
   return users;
 }
 
-// Of /v1/vfs/NAME; one that is not there is the handler's business.
+// Of /v1/vfs/NAME; the handler answers for a VF that is not there or is lost.
 std::optional<ApiError> WhyNotRevisionOfVf(const Served& served, const Request& request) {
   const auto vf = served.reports.OfVf(request.name);
-  if (!vf) return std::nullopt;
+  if (!vf || vf->revision == 0) return std::nullopt;
   return WhyNotRevision(request, fmt::format("vf \"{}\"", request.name), vf->revision, "vgpuctl show " + request.name);
 }
 
@@ -219,7 +219,7 @@ constexpr Route kRoutes[] = {
     {EVHTTP_REQ_GET, "/v1/vfs/*", &ShowVf},
     {EVHTTP_REQ_PATCH, "/v1/vfs/*", &ChangeVf, "dry_run if_revision", &WhyNotRevisionOfVf},
     {EVHTTP_REQ_DELETE, "/v1/vfs/*", &DestroyVf, "uuid if_revision if_unused", &WhyNotDestroyed},
-    {EVHTTP_REQ_POST, "/v1/vfs/*/reset", &ResetVf},
+    {EVHTTP_REQ_POST, "/v1/vfs/*/reset", &ResetVf, "force"},
     {EVHTTP_REQ_POST, "/v1/vfs/*/pause", &PauseVf, "dry_run if_revision", &WhyNotRevisionOfVf},
     {EVHTTP_REQ_POST, "/v1/vfs/*/resume", &ResumeVf, "dry_run if_revision", &WhyNotRevisionOfVf},
     {EVHTTP_REQ_POST, "/v1/vfs/*/domain", &GiveVf},
@@ -456,7 +456,7 @@ void Control::Dispatch(evhttp_request* raw, const ExchangePtr& exchange) {
     auto query = Query(evhttp_uri_get_query(uri), route.parameters);
     if (!query) return AnswerError(exchange, query.error());
     request.query = std::move(*query);
-    for (const char* key : {"dry_run", "queue", "if_unused"})
+    for (const char* key : {"dry_run", "queue", "if_unused", "force"})
       if (const std::string value = request.Parameter(key); !value.empty() && value != "0" && value != "1")
         return AnswerError(exchange,
                            {ErrorKind::kInvalid, fmt::format("{} {} is unknown: allowed is 0 or 1", key, value), key});

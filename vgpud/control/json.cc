@@ -27,13 +27,21 @@ OrderedJson Rungs(const std::vector<GpuRung>& rungs) {
   return list;
 }
 
-OrderedJson Describe(const VfReport& vf) {
+// Of a lost VF whose definition could not be read no more is known.
+OrderedJson Identity(const VfReport& vf) {
   OrderedJson json{{"name", vf.name}};
   if (!vf.gpu.empty()) json["gpu"] = vf.gpu;
   if (!vf.placed.empty()) json["placed"] = fmt::format("on {}: {}", vf.gpu, vf.placed);
-  json.update(OrderedJson{{"uuid", vf.uuid}, {"state", vf.state}});
+  if (!vf.uuid.empty()) json["uuid"] = vf.uuid;
+  json["state"] = vf.state;
   if (vf.revision != 0) json["revision"] = vf.revision;
   if (!vf.reason.empty()) json["reason"] = vf.reason;
+  return json;
+}
+
+OrderedJson Describe(const VfReport& vf) {
+  OrderedJson json = Identity(vf);
+  if (!vf.settings_known) return json;
   if (!vf.profile.empty()) json["profile"] = vf.profile;
   if (!vf.tenant.empty()) json["tenant"] = vf.tenant;
   PutDomain(vf.domain, &json);
@@ -41,6 +49,11 @@ OrderedJson Describe(const VfReport& vf) {
   json["transient"] = vf.transient;
   json["paused"] = vf.view.paused;
   PutKnobs(vf, &json);
+  if (vf.state == "lost") {
+    for (const char* present : {"slice_us", "share"}) json.erase(present);
+    json.update(OrderedJson{{"vram_bytes", vf.vram_bytes}, {"host_memory_bytes", vf.host_memory_bytes}});
+    return json;
+  }
   json.update(OrderedJson{{"utilization", Rounded(vf.utilization)},
                           {"vram_bytes", vf.vram_bytes},
                           {"vram_used_bytes", vf.vram_used_bytes},
@@ -173,6 +186,7 @@ std::string ToJson(const ChangeReport& change) {
   json["changes"] = List(change.difference.changes);
   json["effects"] = List(change.difference.effects);
   if (!change.placed.empty()) json["placed"] = change.placed;
+  if (!change.warnings.empty()) json["warnings"] = change.warnings;
   if (change.round) json["round"] = *change.round;
   for (const auto& [gpu, round] : change.rounds) json["rounds"][gpu] = round;
   json["dry_run"] = !change.round;

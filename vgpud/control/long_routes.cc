@@ -224,7 +224,7 @@ void CreateVf(const Control::Served& served, const Request& request, const Excha
 
 void ResetVf(const Control::Served& served, const Request& request, const ExchangePtr& exchange) {
   if (const auto why_not = WhyNotNewVf(exchange, WhoAsks(request, exchange))) return AnswerError(exchange, *why_not);
-  served.lives.Reset(request.name, [exchange](const ApiResult<VfReport>& vf) {
+  served.lives.Reset(request.name, request.Is("force"), [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
   });
 }

@@ -26,8 +26,9 @@ struct VfReport {
   uint64_t revision = 0;  // model/settings.h
   std::string uuid;
   std::string state;
-  std::string reason;   // of the states failed, parked, paused and lost
-  std::string profile;  // that it was made with, empty if none
+  std::string reason;          // of the states failed, parked, paused and lost
+  bool settings_known = true;  // false: it is lost, and its definition could not be read
+  std::string profile;         // that it was made with, empty if none
   bool transient = false;
   VfDomain domain;
   std::string tenant;  // empty: nobody's
@@ -77,6 +78,7 @@ struct ChangeReport {
   std::optional<uint64_t> round;  // in which it took effect; nothing: it was only asked what would change
   std::vector<std::pair<std::string, uint64_t>> rounds = {};  // of each GPU, where several were changed
   std::string placed = {};                                    // of a VF that would be made: where, and why there
+  std::vector<std::string> warnings = {};                     // of what changes without having been named
 };
 
 }  // namespace vgpud::daemon

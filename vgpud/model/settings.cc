@@ -57,6 +57,12 @@ Checked CheckRoom(const Settings& before, const Settings& after, Ns switch_cost)
   return CheckGuarantees(Views(after), after.gpu.options, cost);
 }
 
+std::optional<uint64_t> Given(const VfPatch& patch, Knob knob) {
+  for (const KnobValue& given : patch.knobs)
+    if (given.knob == knob) return given.value;
+  return std::nullopt;
+}
+
 uint64_t Us(Ns time) { return static_cast<uint64_t>(time / std::chrono::microseconds{1}); }
 double Rounded(double share) { return std::round(share * kWhole) / kWhole; }
 
@@ -116,10 +122,8 @@ class Comparison {
 }  // namespace
 
 void Apply(const VfPatch& patch, VfView& view) {
-  const auto gives = [&](Knob knob) {
-    return std::any_of(patch.knobs.begin(), patch.knobs.end(), [&](const KnobValue& k) { return k.knob == knob; });
-  };
-  if (gives(Knob::kWeight)) view.slice = Ns{0};
+  const auto weight = Given(patch, Knob::kWeight);
+  if (weight && *weight != view.weight) view.slice = Ns{0};
   for (const KnobValue& given : patch.knobs) SetKnob(view, given.knob, given.value);
   view.paused = patch.paused.value_or(view.paused);
 }
@@ -129,6 +133,25 @@ void Apply(const GpuPatch& patch, GpuSettings& gpu) {
   gpu.options.idle = patch.idle.value_or(gpu.options.idle);
   for (const KnobValue& given : patch.knobs) SetKnob(gpu.options, given.knob, given.value);
   for (const auto& [group, weight] : patch.group_weights) gpu.options.group_weights[group] = weight;
+}
+
+std::vector<std::string> Warnings(const SettingsPatch& patch, const Settings& before, const Settings& after) {
+  std::vector<std::string> warnings;
+  const auto view_in = [](const Settings& settings, const std::string& name) -> const VfView* {
+    for (const VfSettings& vf : settings.vfs)
+      if (vf.name == name) return &vf.view;
+    return nullptr;
+  };
+  for (const auto& [name, vf] : patch.vfs) {
+    const VfView *was = view_in(before, name), *is = view_in(after, name);
+    if (was == nullptr || is == nullptr || was->slice == Ns{0} || is->slice != Ns{0} || Given(vf, Knob::kSlice))
+      continue;
+    warnings.push_back(
+        fmt::format("{}: weight {} ends its fixed slice of {} us, as a fixed slice has the same share whatever the "
+                    "weight; vgpuctl set {} --slice {}us fixes it again",
+                    name, is->weight, Us(was->slice), name, Us(was->slice)));
+  }
+  return warnings;
 }
 
 Checked CheckChange(const Settings& before, const Settings& after, Ns switch_cost) {

@@ -41,7 +41,7 @@ struct KnobValue {
   Knob knob;
   uint64_t value;
 };
-// What a client wants to be different. A weight without a slice ends a fixed slice.
+// What a client wants to be different. Another weight without a slice ends a fixed slice, or it would have no effect.
 struct VfPatch {
   std::vector<KnobValue> knobs;
   std::optional<bool> paused;
@@ -60,6 +60,8 @@ struct SettingsPatch {
 };
 void Apply(const VfPatch& patch, VfView& view);
 void Apply(const GpuPatch& patch, GpuSettings& gpu);
+// A line for each setting that `patch` changes without naming it.
+std::vector<std::string> Warnings(const SettingsPatch& patch, const Settings& before, const Settings& after);
 
 // A measured switch cost below this is not believed when guarantees are checked.
 inline constexpr Ns kLeastSwitchCost{10'000};

@@ -40,9 +40,9 @@ ApiResult<VfId> Admission::FreeNumber(const std::string& name, VfId wanted) cons
   if (vfs_.Find(name) != nullptr)
     return ApiFail(ErrorKind::kConflict,
                    fmt::format("a vf \"{}\" exists already; destroy it first or take another name", name), "name");
-  if (store_.IsLost(name))
+  if (vfs_.lost().Find(name) != nullptr)
     return ApiFail(ErrorKind::kConflict,
-                   fmt::format("{}; only then can another one have its name", store_.ReportLost(name).reason), "name");
+                   fmt::format("{}; only then can another one have its name", vfs_.lost().Reason(name)), "name");
   if (const auto number = vfs_.FreeNumber(wanted)) return *number;
   return ApiFail(ErrorKind::kConflict,
                  fmt::format("there are {} vfs already, the most that one vgpud takes", control::kMaxVfs));
@@ -55,6 +55,18 @@ ApiResult<VfId> Admission::FreeNumber(const std::string& name, const Sharer& who
                    fmt::format("there are {} vfs already, the most that all but root may have together: destroy one",
                                vfs_.all().size()));
   return FreeNumber(name, VfId{0});
+}
+
+ApiResult<VfId> Admission::RoomAgain(const VfDefinition& definition) const {
+  const VfSpec& spec = definition.spec;
+  const VfId id = TRY(FreeNumber(spec.name, VfId{definition.number}));
+  for (const auto& [other, vf] : vfs_.all())
+    if (vf->definition().uuid == definition.uuid)
+      return ApiFail(ErrorKind::kConflict, fmt::format("vf \"{}\" has its uuid", vf->spec().name));
+  const ServedGpu* const gpu = TRY(gpus_.Find(spec.gpu));
+  TRY(PreviewOn(*gpu, id, spec));
+  if (auto why_not = limits_.WhyNotInRam(spec)) return tl::unexpected(std::move(*why_not));
+  return id;
 }
 
 ApiResult<void> Admission::CheckVram(const ServedGpu& gpu, const VfSpec& spec) const {

@@ -10,7 +10,6 @@
 #include "vgpud/registry/served_gpus.h"
 #include "vgpud/registry/vf_limits.h"
 #include "vgpud/registry/vf_registry.h"
-#include "vgpud/registry/vf_store.h"
 #include "vgpud/registry/vf_wish.h"
 
 namespace vgpud::daemon {
@@ -18,14 +17,15 @@ namespace vgpud::daemon {
 class Admission {
  public:
   // All outlive this. `usual`: where VFs go that say nothing.
-  Admission(const ServedGpus& gpus, const VfRegistry& vfs, const VfStore& store, const VfLimits& limits,
-            Placement usual)
-      : gpus_(gpus), vfs_(vfs), store_(store), limits_(limits), usual_(usual) {}
+  Admission(const ServedGpus& gpus, const VfRegistry& vfs, const VfLimits& limits, Placement usual)
+      : gpus_(gpus), vfs_(vfs), limits_(limits), usual_(usual) {}
 
   // A number for a new VF of that name, `wanted` if that is free; or why there can be none. Some are kept for root.
   ApiResult<VfId> FreeNumber(const std::string& name, const Sharer& whose) const;
   // The same of one that was there before.
   ApiResult<VfId> FreeNumber(const std::string& name, VfId wanted) const;
+  // The same of one that is to be made again, if there is room for it: on its GPU, and in the memory of the host.
+  ApiResult<VfId> RoomAgain(const VfDefinition& definition) const;
   struct Choice {
     VfId id{};
     ServedGpu* gpu = nullptr;
@@ -49,7 +49,6 @@ class Admission {
 
   const ServedGpus& gpus_;
   const VfRegistry& vfs_;
-  const VfStore& store_;
   const VfLimits& limits_;
   const Placement usual_;
 };

@@ -16,7 +16,7 @@ namespace vgpud::daemon {
 
 ApiResult<Changes::Plan> Changes::SplitByGpu(const SettingsPatch& patch) const {
   Plan plan;
-  for (const auto& gpu : gpus_.all()) plan.push_back({gpu.get(), {}, vfs_.SettingsOn(*gpu), {}, {}});
+  for (const auto& gpu : gpus_.all()) plan.push_back({gpu.get(), {}, vfs_.SettingsOn(*gpu), {}, {}, {}});
   const auto part_of = [&](const ServedGpu& gpu) -> Part& {
     return *std::find_if(plan.begin(), plan.end(), [&](const Part& part) { return part.gpu == &gpu; });
   };
@@ -68,6 +68,7 @@ ApiResult<Changes::Plan> Changes::MakePlan(const SettingsPatch& patch) const {
     const Settings before = part.after;
     TRY(Apply(&part));
     part.difference = TRY(Preview(gpus_, *part.gpu, before, part.after, part.patch));
+    part.warnings = Warnings(part.patch, before, part.after);
   }
   TRY(CheckLimits(plan));
   return plan;
@@ -99,6 +100,7 @@ void Changes::Make(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport>
     const auto append = [](auto& list, const auto& more) { list.insert(list.end(), more.begin(), more.end()); };
     append(report.difference.changes, part.difference.changes);
     append(report.difference.effects, part.difference.effects);
+    append(report.warnings, part.warnings);
   }
   dry_run ? done(report) : Carry(*plan, std::move(report), std::move(done));
 }

@@ -44,6 +44,7 @@ class Changes {
     Settings after;
     std::vector<ChangedVf> vfs;
     Difference difference;
+    std::vector<std::string> warnings;
   };
   using Plan = std::vector<Part>;  // in the order of the GPUs
   // What is to be done, if it may be.

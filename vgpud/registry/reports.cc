@@ -43,7 +43,7 @@ Protections Reports::OfProtections() const {
 }
 
 std::string Reports::Summary() const {
-  const size_t vfs = vfs_.all().size(), lost = store_.lost();
+  const size_t vfs = vfs_.all().size(), lost = vfs_.lost().size();
   return fmt::format("{}: {} VF{}{}", gpus_.names_text(), vfs, vfs == 1 ? "" : "s",
                      lost == 0 ? "" : fmt::format(", {} lost (vgpuctl list says why)", lost));
 }
@@ -56,14 +56,14 @@ VfReport Reports::Of(const Vf& vf) const {
 }
 
 ApiResult<VfReport> Reports::OfVf(const std::string& name) const {
-  if (vfs_.Find(name) == nullptr && store_.IsLost(name)) return store_.ReportLost(name);
+  if (vfs_.Find(name) == nullptr && vfs_.lost().Find(name) != nullptr) return vfs_.lost().Report(name);
   return Of(*TRY(vfs_.Get(name)));
 }
 
 std::vector<VfReport> Reports::OfVfs() const {
   std::vector<VfReport> reports;
   for (const auto& [id, vf] : vfs_.all()) reports.push_back(Of(*vf));
-  for (VfReport& lost : store_.ReportLost()) reports.push_back(std::move(lost));
+  for (VfReport& lost : vfs_.lost().Reports()) reports.push_back(std::move(lost));
   return reports;
 }
 

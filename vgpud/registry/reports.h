@@ -11,15 +11,14 @@
 #include "vgpud/registry/reply.h"
 #include "vgpud/registry/served_gpus.h"
 #include "vgpud/registry/vf_registry.h"
-#include "vgpud/registry/vf_store.h"
 
 namespace vgpud::daemon {
 
 class Reports {
  public:
   // All outlive this.
-  Reports(const DaemonParts& around, const ServedGpus& gpus, const VfRegistry& vfs, const VfStore& store)
-      : around_(around), gpus_(gpus), vfs_(vfs), store_(store) {}
+  Reports(const DaemonParts& around, const ServedGpus& gpus, const VfRegistry& vfs)
+      : around_(around), gpus_(gpus), vfs_(vfs) {}
 
   // Those that are there, and those that are lost.
   ApiResult<VfReport> OfVf(const std::string& name) const;
@@ -45,7 +44,6 @@ class Reports {
   const DaemonParts around_;
   const ServedGpus& gpus_;
   const VfRegistry& vfs_;
-  const VfStore& store_;
 };
 
 }  // namespace vgpud::daemon

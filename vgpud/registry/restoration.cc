@@ -56,8 +56,8 @@ void Restoration::MakeNext() {
   const auto done = std::exchange(done_, nullptr);
   if (!done) return;
   adoption_.EndRest();
-  if (all_ + parts_.store.lost() > 0)
-    LOG(kInfo, "{} VFs of earlier are back, {} are lost", parts_.vfs.all().size(), parts_.store.lost());
+  const size_t lost = parts_.vfs.lost().size();
+  if (all_ + lost > 0) LOG(kInfo, "{} VFs of earlier are back, {} are lost", parts_.vfs.all().size(), lost);
   done();
 }
 
@@ -77,8 +77,8 @@ void Restoration::Make(const VfDefinition& written, std::function<void()> done) 
   VfSpec& spec = definition.spec;
   // As written by a vgpud that had one GPU, or where that one still has no name.
   if (spec.gpu.empty()) spec.gpu = gpus.Find(kUnnamedGpu) ? kUnnamedGpu : gpus.first().name();
-  const auto lose = [this, spec, uuid = ToText(definition.uuid), done](const ApiError& why) {
-    if (!parts_.vfs.closed()) parts_.store.Lose(spec.name, uuid, why.error, spec);
+  const auto lose = [this, definition, done](const ApiError& why) {
+    if (!parts_.vfs.closed()) parts_.store.Lose(definition, why.error);
     done();
   };
   const auto gpu = gpus.Find(spec.gpu);

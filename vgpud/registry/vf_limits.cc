@@ -28,10 +28,9 @@ ApiError Refused(const std::string& vf, QuotaRefusal refusal) {
 
 }  // namespace
 
-VfLimits::VfLimits(const ServedGpus& gpus, const VfRegistry& vfs, const VfStore& store, const Config& config)
+VfLimits::VfLimits(const ServedGpus& gpus, const VfRegistry& vfs, const Config& config)
     : gpus_(gpus),
       vfs_(vfs),
-      store_(store),
       host_(HostOf(config.gpus, config.host_ram_bytes)),
       tenants_(config.tenants),
       site_(config.site) {}
@@ -62,7 +61,7 @@ Amounts VfLimits::UseOf(const Tenant& whose) const {
   for (const auto& [id, vf] : vfs_.all()) add(vf->spec());
   // Lost ones may come back; until then they take nothing of the host.
   if (whose.name.empty()) return use;
-  for (const VfSpec& lost : store_.LostSpecs()) add(lost);
+  for (const VfSpec& lost : vfs_.lost().Specs()) add(lost);
   return use;
 }
 

@@ -13,15 +13,14 @@
 #include "vgpud/model/vf_spec.h"
 #include "vgpud/registry/served_gpus.h"
 #include "vgpud/registry/vf_registry.h"
-#include "vgpud/registry/vf_store.h"
 #include "vgpud/tenants/tenants.h"
 
 namespace vgpud::daemon {
 
 class VfLimits {
  public:
-  // `gpus`, `vfs` and `store` outlive this. `config`: whose limits hold at first.
-  VfLimits(const ServedGpus& gpus, const VfRegistry& vfs, const VfStore& store, const Config& config);
+  // `gpus` and `vfs` outlive this. `config`: whose limits hold at first.
+  VfLimits(const ServedGpus& gpus, const VfRegistry& vfs, const Config& config);
 
   // What tenants, and all VFs together, may have from now on; VFs that are there stay.
   void Set(Tenants tenants, Tenant site);
@@ -54,7 +53,6 @@ class VfLimits {
 
   const ServedGpus& gpus_;
   const VfRegistry& vfs_;
-  const VfStore& store_;
   const Host host_;
   Tenants tenants_;
   Tenant site_;

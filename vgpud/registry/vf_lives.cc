@@ -76,13 +76,66 @@ void VfLives::Start(VfId id, const Uuid& uuid, const VfSpec& spec, std::optional
     vf->Start(std::move(there));
 }
 
-void VfLives::Reset(const std::string& name, Reply<VfReport> done) {
+void VfLives::Reset(const std::string& name, bool force, Reply<VfReport> done) {
   const auto vf = vfs_.Get(name);
+  if (force && !vf && vfs_.lost().Find(name) != nullptr) return MakeLostAgain(name, std::move(done));
   if (!vf) return done(tl::unexpected(vf.error()));
+  if (force && (*vf)->state() == Vf::State::kFailed) return MakeAgain(**vf, std::move(done));
   (*vf)->ResetByOperator([done, vf = *vf](const ApiResult<uint64_t>& round) {
     if (!round) return done(tl::unexpected(round.error()));
     done(vf->Report());
   });
+}
+
+void VfLives::MakeLostAgain(const std::string& name, Reply<VfReport> done) {
+  store_.Reread(name, [this, name, done = std::move(done)](const ApiResult<VfDefinition>& definition) {
+    const LostVfs::Lost* const lost = vfs_.lost().Find(name);
+    if (lost == nullptr || vfs_.closed())
+      return done(ApiFail(ErrorKind::kConflict, fmt::format("vf \"{}\" is not lost any more: nothing was done", name)));
+    if (!definition) {
+      vfs_.lost().Add(name, {lost->file, definition.error().error, lost->uuid, {}});
+      return done(ApiFail(ErrorKind::kConflict, vfs_.lost().Reason(name)));
+    }
+    vfs_.lost().Remove(name);
+    remaking_.insert(name);
+    StartAgain(*definition, done);
+  });
+}
+
+void VfLives::MakeAgain(const Vf& vf, Reply<VfReport> done) {
+  const std::string name = vf.spec().name;
+  remaking_.insert(name);
+  End(name, false, [this, definition = vf.definition(), done = std::move(done)](const ApiResult<VfReport>& ended) {
+    const std::string& own_name = definition.spec.name;
+    if (ended && !vfs_.closed()) return StartAgain(definition, done);
+    if (remaking_.erase(own_name) != 0 && !vfs_.closed()) store_.Lose(definition, ended.error().error);
+    done(ended ? ApiFail(ErrorKind::kUnavailable, "vgpud is stopping") : ended);
+  });
+}
+
+void VfLives::StartAgain(const VfDefinition& definition, Reply<VfReport> done) {
+  const auto fail = [this, definition, done](const ApiError& why) {
+    const std::string& name = definition.spec.name;
+    if (remaking_.erase(name) == 0 || vfs_.closed()) return done(tl::unexpected(why));
+    store_.Lose(definition, why.error);
+    done(ApiFail(why.kind, vfs_.lost().Reason(name)));
+  };
+  if (!remaking_.contains(definition.spec.name))
+    return fail({ErrorKind::kConflict, fmt::format("vf \"{}\" was destroyed meanwhile", definition.spec.name), {}});
+  const auto id = admission_.RoomAgain(definition);
+  if (!id) return fail(id.error());
+  Start(*id, definition.uuid, definition.spec, {},
+        [this, name = definition.spec.name, fail, done](const ApiResult<VfReport>& started) {
+          if (!started) return fail(started.error());
+          remaking_.erase(name);
+          const auto vf = vfs_.Find(name);
+          // Its number may be another one; otherwise the disk has it already.
+          if (vf != nullptr && store_.Keeps(vf->spec()))
+            store_.Keep(vf->definition(), [name](const Result<void>& kept) {
+              if (!kept) LOG(kError, "vf={}: {}", name, kept.error().context);
+            });
+          done(started);
+        });
 }
 
 void VfLives::Destroy(const std::string& name, const std::string& uuid, Reply<VfReport> done) {
@@ -92,7 +145,7 @@ void VfLives::Destroy(const std::string& name, const std::string& uuid, Reply<Vf
                         fmt::format("vf \"{}\" is not the one of uuid {}: nothing was done", name, uuid), "uuid"));
   remaking_.erase(name);
   remade_.erase(name);
-  if (vf == nullptr && store_.IsLost(name)) return store_.Forget(name, std::move(done));
+  if (vf == nullptr && vfs_.lost().Find(name) != nullptr) return store_.Forget(name, std::move(done));
   const bool forget = vf != nullptr && store_.Keeps(vf->spec()) && vf->state() != Vf::State::kClosing && !vfs_.closed();
   if (!forget) return End(name, !vfs_.closed(), std::move(done));
   struct Answers {
@@ -172,27 +225,17 @@ void VfLives::Remake(const std::string& name) {
   const TimePoint now = Now();
   const auto before = remade_.find(name);
   if (before != remade_.end() && now - before->second < kNotAgainFor) {
-    LOG(kError,
-        "vf={}: its vgpud-vf died again within a minute: it stays failed (back with: vgpuctl destroy and create)",
-        name);
+    LOG(kError, "vf={}: its vgpud-vf died again within a minute: it stays failed (back with: vgpuctl reset --force {})",
+        name, name);
     return;
   }
   remade_[name] = now;
-  remaking_.insert(name);
-  End(name, false, [this, definition = vf->definition()](const ApiResult<VfReport>& ended) {
-    const std::string& own_name = definition.spec.name;
-    // An operator has destroyed it meanwhile.
-    if (remaking_.erase(own_name) == 0 || vfs_.closed()) return;
-    const auto id = ended ? admission_.FreeNumber(own_name, VfId{definition.number}) : tl::unexpected(ended.error());
-    if (!id) return store_.Lose(own_name, ToText(definition.uuid), id.error().error, definition.spec);
-    Start(*id, definition.uuid, definition.spec, {}, [this, definition](const ApiResult<VfReport>& started) {
-      if (!started)
-        return store_.Lose(definition.spec.name, ToText(definition.uuid), started.error().error, definition.spec);
+  MakeAgain(*vf, [name](const ApiResult<VfReport>& made) {
+    if (made)
       LOG(kWarning,
           "vf={}: made again for the next client. QEMU does not connect a second time: if a VM had this VF, unplug the "
           "device from it and plug it in again",
-          definition.spec.name);
-    });
+          name);
   });
 }
 

@@ -35,7 +35,8 @@ class VfLives {
   void Create(const Admission::Choice& choice, Reply<VfReport> done);
   // Makes one, or goes on with the processes in `ready`, without looking at limits and without writing it down.
   void Start(VfId id, const Uuid& uuid, const VfSpec& spec, std::optional<Adoption::Ready> ready, Reply<VfReport> done);
-  void Reset(const std::string& name, Reply<VfReport> done);
+  // `force`: one that failed or is lost is made again, with its settings. If that fails it is lost.
+  void Reset(const std::string& name, bool force, Reply<VfReport> done);
   // Ends it for good; gives one that is lost up. `uuid` not empty: only if it is the VF of that UUID, and not another
   // one of its name.
   void Destroy(const std::string& name, const std::string& uuid, Reply<VfReport> done);
@@ -45,6 +46,11 @@ class VfLives {
   void EndAll(std::function<void()> done);
 
  private:
+  // One that failed.
+  void MakeAgain(const Vf& vf, Reply<VfReport> done);
+  void MakeLostAgain(const std::string& name, Reply<VfReport> done);
+  // Of a VF in remaking_ that is not there: lost if it fails.
+  void StartAgain(const VfDefinition& definition, Reply<VfReport> done);
   // `for_good`: an operator wants it gone, so that the next one of its name is another VF.
   void End(const std::string& name, bool for_good, Reply<VfReport> done);
   void End(const std::string& name) {
@@ -61,7 +67,7 @@ class VfLives {
   OutsideTurns& outside_turns_;
   const bool outlived_;
   std::set<VfId> stuck_;            // being ended, and their processes can't be killed
-  std::set<std::string> remaking_;  // have failed, and are being ended to be made again
+  std::set<std::string> remaking_;  // have failed or were lost, and are being made again
   std::map<std::string, TimePoint> remade_;
   std::function<void()> all_ended_;
 };

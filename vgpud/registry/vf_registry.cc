@@ -24,6 +24,7 @@ std::shared_ptr<Vf> VfRegistry::Find(VfId id) const {
 
 ApiResult<std::shared_ptr<Vf>> VfRegistry::Get(const std::string& name) const {
   auto vf = Find(name);
+  if (vf == nullptr && lost_.Find(name) != nullptr) return ApiFail(ErrorKind::kConflict, lost_.Reason(name));
   if (vf == nullptr)
     return ApiFail(ErrorKind::kNotFound, fmt::format("there is no vf \"{}\" (see: vgpuctl list)", name));
   return vf;

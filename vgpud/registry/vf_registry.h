@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The VFs that are there, by number. Main thread.
+// The VFs that are there, by number, and those that are lost. Main thread.
 #pragma once
 
 #include <map>
@@ -11,6 +11,7 @@
 #include "vgpud/model/api_error.h"
 #include "vgpud/model/settings.h"
 #include "vgpud/placement/placement.h"
+#include "vgpud/registry/lost_vfs.h"
 #include "vgpud/registry/served_gpu.h"
 #include "vgpud/vf/vf.h"
 
@@ -22,8 +23,10 @@ class VfRegistry {
   // Null: there is no such VF.
   std::shared_ptr<Vf> Find(const std::string& name) const;
   std::shared_ptr<Vf> Find(VfId id) const;
-  // An error if there is no such VF.
+  // An error if there is no such VF, or it is lost: then it says why, and how it comes back.
   ApiResult<std::shared_ptr<Vf>> Get(const std::string& name) const;
+  LostVfs& lost() { return lost_; }
+  const LostVfs& lost() const { return lost_; }
   // Those on `gpu`, in the order of their numbers.
   std::vector<std::shared_ptr<Vf>> On(const ServedGpu& gpu) const;
   // `wanted` if it is free, else the lowest number that is; none: all are taken.
@@ -46,6 +49,7 @@ class VfRegistry {
 
  private:
   std::map<VfId, std::shared_ptr<Vf>> vfs_;
+  LostVfs lost_;
   bool closed_ = false;
 };
 

@@ -36,13 +36,13 @@ Result<std::unique_ptr<VfService>> VfService::Make(const DaemonParts& around) {
 VfService::VfService(const DaemonParts& around, std::unique_ptr<ServedGpus> gpus)
     : around_(around),
       gpus_(std::move(gpus)),
-      store_(around.config.state_dir, around.keeper != nullptr, around.replies),
-      limits_(*gpus_, vfs_, store_, around.config),
-      admission_(*gpus_, vfs_, store_, limits_, around.config.placement),
+      store_(around.config.state_dir, around.keeper != nullptr, vfs_.lost(), around.replies),
+      limits_(*gpus_, vfs_, around.config),
+      admission_(*gpus_, vfs_, limits_, around.config.placement),
       outside_turns_(around.loop, *gpus_, vfs_, around.cgroups, around.config.outside_turns_percent),
       lives_(around.loop, *gpus_, vfs_, store_, admission_, outside_turns_, around.keeper != nullptr),
       new_vfs_(around.loop, *gpus_, limits_, admission_, lives_),
-      reports_(around, *gpus_, vfs_, store_),
+      reports_(around, *gpus_, vfs_),
       changes_(*gpus_, vfs_, store_, limits_, reports_) {
   limits_.OnChange([this] { new_vfs_.LookForRoom(); });
 }

@@ -23,10 +23,21 @@ std::string FileOf(const std::string& name) { return fmt::format("{}{}", name, k
 
 }  // namespace
 
-VfStore::VfStore(const std::string& state_dir, bool outlived, TaskQueue& replies)
-    : directory_(state_dir + "/vfs"), outlived_(outlived), files_(directory_, std::string(kSuffix), replies) {}
+VfStore::VfStore(const std::string& state_dir, bool outlived, LostVfs& lost, TaskQueue& replies)
+    : directory_(state_dir + "/vfs"),
+      outlived_(outlived),
+      lost_(lost),
+      files_(directory_, std::string(kSuffix), replies) {}
 
 std::string VfStore::Path(const std::string& name) const { return fmt::format("{}/{}", directory_, FileOf(name)); }
+
+ApiResult<VfDefinition> VfStore::Parse(const std::string& name, const Result<std::string>& text) {
+  if (!text) return ApiFail(ErrorKind::kFailed, text.error().context);
+  VfDefinition definition = TRY(ParseDefinition(*text));
+  if (definition.spec.name != name)
+    return ApiFail(ErrorKind::kInvalid, fmt::format("it is the definition of vf \"{}\"", definition.spec.name));
+  return definition;
+}
 
 std::vector<VfDefinition> VfStore::Open() {
   std::vector<VfDefinition> found;
@@ -37,17 +48,11 @@ std::vector<VfDefinition> VfStore::Open() {
       LOG(kWarning, "a file in {} has a name that no VF can have: it is left alone", directory_);
       continue;
     }
-    if (!file.text) {
-      Lose(name, {}, file.text.error().context);
-      continue;
-    }
-    auto definition = ParseDefinition(*file.text);
+    auto definition = Parse(name, file.text);
     if (!definition)
-      Lose(name, {}, definition.error().error);
-    else if (definition->spec.name != name)
-      Lose(name, {}, fmt::format("it is the definition of vf \"{}\"", definition->spec.name));
+      lost_.Add(name, {Path(name), definition.error().error, {}, {}});
     else if (!uuids.insert(definition->uuid).second)
-      Lose(name, ToText(definition->uuid), "another VF has its uuid", definition->spec);
+      Lose(*definition, "another VF has its uuid");
     else
       found.push_back(std::move(*definition));
   }
@@ -82,9 +87,9 @@ void VfStore::Forget(const std::string& name, Reply<VfReport> done) {
                                                   "that file",
                                                   name, removed.error().context)));
     VfReport report;
-    if (IsLost(name)) report = ReportLost(name);
+    if (lost_.Find(name) != nullptr) report = lost_.Report(name);
     report.name = name;
-    lost_.erase(name);
+    lost_.Remove(name);
     done(report);
   });
 }
@@ -93,35 +98,16 @@ void VfStore::RemoveRest(const std::string& name) {
   files_.Remove(FileOf(name), [](const Result<void>&) {});
 }
 
-void VfStore::Lose(const std::string& name, const std::string& uuid, const std::string& why, const VfSpec& spec) {
-  lost_[name] = {uuid, why, spec};
-  LOG(kError, "vf={}: {}", name, ReportLost(name).reason);
+void VfStore::Reread(const std::string& name, Reply<VfDefinition> done) {
+  const LostVfs::Lost* const lost = lost_.Find(name);
+  if (lost != nullptr && lost->file.empty() && lost->definition) return done(*lost->definition);
+  files_.Read(FileOf(name),
+              [name, done = std::move(done)](const Result<std::string>& text) { done(Parse(name, text)); });
 }
 
-VfReport VfStore::ReportLost(const std::string& name) const {
-  const Lost& lost = lost_.at(name);
-  VfReport report;
-  report.name = name;
-  report.uuid = lost.uuid;
-  report.tenant = lost.spec.tenant;
-  report.state = "lost";
-  report.reason = fmt::format(
-      "vf \"{}\" could not be made again from {}, which is kept: {}; put that right and restart vgpud, or give the VF "
-      "up with vgpuctl destroy {}",
-      name, Path(name), lost.why, name);
-  return report;
-}
-
-std::vector<VfReport> VfStore::ReportLost() const {
-  std::vector<VfReport> reports;
-  for (const auto& [name, lost] : lost_) reports.push_back(ReportLost(name));
-  return reports;
-}
-
-std::vector<VfSpec> VfStore::LostSpecs() const {
-  std::vector<VfSpec> specs;
-  for (const auto& [name, lost] : lost_) specs.push_back(lost.spec);
-  return specs;
+void VfStore::Lose(const VfDefinition& definition, const std::string& why) {
+  const VfSpec& spec = definition.spec;
+  lost_.Add(spec.name, {Keeps(spec) ? Path(spec.name) : "", why, {}, definition});
 }
 
 }  // namespace vgpud::daemon

@@ -27,6 +27,8 @@ class StateFiles {
   };
   // Those that end in `suffix`, in the order of their names. What an interrupted Replace left behind is removed.
   [[nodiscard]] Result<std::vector<File>> ReadAll(const std::string& suffix);
+  // One of them. `name`: no '/', not hidden.
+  [[nodiscard]] Result<std::string> Read(const std::string& name) const;
   // `name`: no '/', not hidden.
   [[nodiscard]] Result<void> Replace(const std::string& name, const std::string& text);
   // One that is not there is no error.
@@ -35,7 +37,6 @@ class StateFiles {
 
  private:
   StateFiles(std::string path, UniqueFd directory) : path_(std::move(path)), directory_(std::move(directory)) {}
-  Result<std::string> Read(const std::string& name) const;
   Result<void> Sync() const;
 
   const std::string path_;

@@ -54,6 +54,19 @@ void StateKeeper::Put(const std::string& name, std::string text, Done done) {
 
 void StateKeeper::Remove(const std::string& name, Done done) { Want(name, std::nullopt, std::move(done)); }
 
+void StateKeeper::Read(const std::string& name, std::function<void(const Result<std::string>&)> done) {
+  if (!problem_.empty()) return done(Fail(std::errc::io_error, problem_));
+  const auto text = std::make_shared<Result<std::string>>();
+  const bool posted = worker_.Post([text, name, files = files_] { *text = files->Read(name); },
+                                   [this, text, name, done] {
+                                     // Somebody may have edited it.
+                                     if (*text) kept_[name] = **text;
+                                     if (!*text) kept_.erase(name);
+                                     done(*text);
+                                   });
+  if (!posted) done(Fail(std::errc::resource_unavailable_try_again, "the disk is busy, try again"));
+}
+
 void StateKeeper::Want(const std::string& name, Text text, Done done) {
   if (!problem_.empty()) return done(Fail(std::errc::io_error, problem_));
   const auto kept = kept_.find(name);

@@ -34,6 +34,8 @@ class StateKeeper {
   // it already, or with problem(), if there is one.
   void Put(const std::string& name, std::string text, Done done);
   void Remove(const std::string& name, Done done);
+  // `done` with what the file has when all changes before are on the disk, or why it is not believed.
+  void Read(const std::string& name, std::function<void(const Result<std::string>&)> done);
   // Files that it remembers: those that are there, however many have been.
   size_t remembered() const { return kept_.size(); }
   // `done` when nothing is left to write: at once, if so.

@@ -236,9 +236,10 @@ void Vf::OnParked() {
 
 void Vf::ResetByOperator(Reply<uint64_t> done) {
   if (state_ != State::kReady && state_ != State::kParked)
-    return done(ApiFail(
-        ErrorKind::kConflict,
-        fmt::format("vf \"{}\" is {}: it cannot be reset; destroy it and create it again", spec_.name, StateName())));
+    return done(ApiFail(ErrorKind::kConflict, state_ == State::kFailed
+                                                  ? fmt::format("vf \"{}\" is failed: {}", spec_.name, reason_)
+                                                  : fmt::format("vf \"{}\" is {}: it cannot be reset; try again later",
+                                                                spec_.name, StateName())));
   if (const auto sent = server_.Send(vf_link::Plain{vf_link::Kind::kReset}); !sent)
     return done(ApiFail(ErrorKind::kFailed,
                         fmt::format("vf \"{}\": vgpud-vf takes no messages: {}", spec_.name, sent.error().context)));
@@ -253,7 +254,7 @@ void Vf::ResetByOperator(Reply<uint64_t> done) {
 void Vf::OnServerEnded(const std::string& how, bool without_vm) {
   if (state_ != State::kClosing) {
     crashed_without_vm_ = state_ == State::kReady && without_vm;
-    Lose(fmt::format("vgpud-vf ended ({}); destroy and create the VF again, and restart its VM", how));
+    Lose(fmt::format("vgpud-vf ended ({})", how));
   }
   MaybeClosed();
 }
@@ -263,7 +264,8 @@ void Vf::Lose(const std::string& why) {
   LOG(kError, "vf={}: {}", spec_.name, why);
   const bool served = state_ != State::kStarting;
   state_ = State::kFailed;
-  reason_ = why;
+  reason_ = fmt::format("{}; vgpuctl reset --force {} makes it again with its settings; then restart its VM", why,
+                        spec_.name);
   executors_.Refuse();
   executors_.EndAll();
   server_.Kill();

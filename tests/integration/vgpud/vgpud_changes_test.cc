@@ -204,6 +204,14 @@ TEST(VgpudChanges, TheCommandLineTakesAndShowsEverything) {
   says({"create", "b"}, "state              ready");
   says({"set", "b", "--weight", "300", "--dry-run"}, "b slice 1ms -> 3ms, not done");
   says({"set", "b", "--slice", "4ms"}, "b slice 1ms -> 4ms, effective at round ");
+  says({"set", "b", "--weight", "100"}, "b: nothing changes");
+  const Finished warned = bed.bed().Ctl({"set", "b", "--weight", "200", "--dry-run"});
+  EXPECT_NE(std::string::npos, warned.out.find("b slice_fixed true -> false, not done")) << warned.out;
+  EXPECT_EQ(
+      "vgpuctl: warning: b: weight 200 ends its fixed slice of 4000 us, as a fixed slice has the same share whatever "
+      "the "
+      "weight; vgpuctl set b --slice 4000us fixes it again\n",
+      warned.err);
   says({"set", "b", "--slice", "auto"}, "b slice_fixed true -> false");
   says({"set", "a", "--group", "none", "--limit", "none"}, "a limit 75% -> 100%");
   says({"pause", "a"}, "a paused false -> true, effective at round ");

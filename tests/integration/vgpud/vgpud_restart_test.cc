@@ -206,8 +206,8 @@ TEST(Restart, ADefinitionThatIsWrongCostsThatVfAlone) {
   };
   for (const auto& [name, why] : kWhy) {
     const std::string reason = WhyLost(bed, name);
-    const std::string begin = fmt::format("vf \"{}\" could not be made again from {}, which is kept: {}", name,
-                                          Definition(bed, name).native(), why);
+    const std::string begin = fmt::format("vf \"{}\" is lost: it could not be made again from {}, which is kept: {}",
+                                          name, Definition(bed, name).native(), why);
     EXPECT_EQ(begin, reason.substr(0, begin.size()));
     EXPECT_NE(std::string::npos, bed.Log().find(reason)) << "the log says it too";
     EXPECT_NE(std::string::npos, bed.Ctl({"list"}).out.find(reason));

@@ -100,6 +100,10 @@ void AddSlurm(CLI::App& command, CtlArgs& args) {
   command.add_option("--files", args.files_dir, "Where the files are that stand for the VFs")->capture_default_str();
 }
 
+void AddForceReset(CLI::App& command, CtlArgs& args) {
+  command.add_flag("--force", args.force, "Makes a failed or lost VF again, with its settings");
+}
+
 void AddDryRun(CLI::App& command, CtlArgs& args) {
   command.add_flag("--dry-run", args.dry_run, "Only say what would change, or why it would be refused");
 }
@@ -276,8 +280,8 @@ constexpr Row kCommands[] = {
      "What the daemon is told by its files and flags. check: are the files right? show: what holds, and where each "
      "value is from; diff: what the files say now, where it is not what holds; reload: read them again.",
      "vgpuctl config diff", Takes(AddConfigVerb), &CmdConfig},
-    {"reset", "Reset VFs and, if they were parked after repeated hangs, let them run again.", "vgpuctl reset guest-a",
-     Takes(AddVfNames), &CmdReset},
+    {"reset", "Reset VFs and, if they were parked after repeated hangs, let them run again.",
+     "vgpuctl reset guest-a --force", Takes(AddVfNames, AddForceReset), &CmdReset},
     {"stats", "Show who has the GPU now, in the last second, and what each VF is entitled to.", "vgpuctl stats --total",
      Takes(AddOptionalName, AddOneGpu, AddTotal), &CmdStats},
     {"metrics", "Print all figures as Prometheus reads them.", "vgpuctl metrics", Takes(), &CmdMetrics},

@@ -168,15 +168,31 @@ TEST(SettingsTest, WhatAWaitAfterSleepMayBeIsThatOfThePolicy) {
   EXPECT_EQ(0ms, ExpectedShares(Of("reserve", {{}, {}}))[0].wake_bound);
 }
 
-TEST(SettingsTest, AWeightEndsAFixedSliceUnlessASliceComesWithIt) {
+TEST(SettingsTest, AnotherWeightEndsAFixedSliceUnlessASliceComesWithIt) {
   VfView view;
   view.slice = 5ms;
   Apply(VfPatch{{{Knob::kPriority, 2}}, {}}, view);
   EXPECT_EQ(5ms, view.slice);
+  Apply(VfPatch{{{Knob::kWeight, view.weight}}, {}}, view);
+  EXPECT_EQ(5ms, view.slice) << "it has that weight already";
   Apply(VfPatch{{{Knob::kWeight, 200}}, {}}, view);
   EXPECT_EQ(0ms, view.slice);
   Apply(VfPatch{{{Knob::kWeight, 300}, {Knob::kSlice, 700}}, {}}, view);
   EXPECT_EQ(700us, view.slice);
+}
+
+TEST(SettingsTest, WarnsOfAFixedSliceThatEndsUnasked) {
+  const auto warnings = [](const VfPatch& patch) {
+    Settings before = Of("strict", {{}});
+    before.vfs[0].view.slice = 5ms;
+    Settings after = before;
+    Apply(patch, after.vfs[0].view);
+    return Warnings({{}, {{before.vfs[0].name, patch}}}, before, after);
+  };
+  EXPECT_EQ(1u, warnings({{{Knob::kWeight, 200}}, {}}).size());
+  EXPECT_EQ(0u, warnings({{{Knob::kWeight, kDefaultWeight}}, {}}).size());
+  EXPECT_EQ(0u, warnings({{{Knob::kWeight, 200}, {Knob::kSlice, 0}}, {}}).size()) << "asked for";
+  EXPECT_EQ(0u, warnings({{{Knob::kPriority, 2}}, {}}).size());
 }
 
 struct BadGpu {

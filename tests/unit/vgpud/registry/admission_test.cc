@@ -28,8 +28,7 @@ class AdmissionTest : public testing::Test, protected ControlBed {
 
   const Sharer root_{"user 0", true}, user_{"user 7"};
   VfRegistry registry_;
-  VfStore store_{config_.state_dir, false, replies_};
-  Admission admission_{vfs_->gpus(), registry_, store_, vfs_->limits(), config_.placement};
+  Admission admission_{vfs_->gpus(), registry_, vfs_->limits(), config_.placement};
 };
 
 TEST_F(AdmissionTest, SomeNumbersAreKeptForRoot) {
