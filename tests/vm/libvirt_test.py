@@ -69,7 +69,9 @@ def wrong_ones_change_nothing():
 
 def config_attach():
     before = config()
-    ok(ctl("attach", NAME, "--vf", "nobodys", "--config"), "attach --config")
+    attached = ctl("attach", NAME, "--vf", "nobodys", "--config")
+    ok(attached, "attach --config")
+    harness.check('there is no vf "nobodys" yet' in attached.stderr, f"it is said that the VF is not there: {attached.stderr}")
     refused(virsh("start", NAME), "vgpud has no VF nobodys")
     harness.wait_until(lambda: vfs() == {}, "and the VF that was made for it is gone", seen=lambda: str(vfs()))
     ok(ctl("detach", NAME, "--vf", "nobodys", "--config"), "detach --config")

@@ -23,6 +23,15 @@ constexpr std::chrono::milliseconds kLookForDaemonEvery{20};
 constexpr std::chrono::milliseconds kPatienceForNames{1'000};
 constexpr int kNotFound = 404;
 
+bool g_complain_in_json = false;
+
+std::string ObjectOf(const Failure& failure) {
+  CtlJson object{{"apiVersion", control::kApiVersion}, {failure.code == kExitOk ? "warning" : "error", failure.text}};
+  if (failure.code != kExitOk) object["exit_code"] = failure.code;
+  if (!failure.field.empty()) object["field"] = failure.field;
+  return object.dump(-1, ' ', true, CtlJson::error_handler_t::replace);
+}
+
 int ExitCodeOf(int http_status) {
   static constexpr struct {
     int status;
@@ -141,8 +150,10 @@ std::string TextOf(const CtlJson& body) { return body.is_null() ? std::string() 
 
 }  // namespace
 
+void ComplainInJson() { g_complain_in_json = true; }
+
 int Complain(const Failure& failure) {
-  fmt::print(stderr, "vgpuctl: {}\n", failure.text);
+  fmt::print(stderr, "{}\n", g_complain_in_json ? ObjectOf(failure) : "vgpuctl: " + failure.text);
   return failure.code;
 }
 

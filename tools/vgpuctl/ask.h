@@ -25,8 +25,11 @@ struct Failure {
   std::string text;        // one line
   std::string field = {};  // of the request that vgpud refused
 };
-// Says it on stderr; returns its code.
+// Says it on stderr, in one line; returns its code. After ComplainInJson() the line is an object: apiVersion, error (of
+// code 0: warning), exit_code, field?
 int Complain(const Failure& failure);
+// Of the whole process; before anything else.
+void ComplainInJson();
 int Complain(int code, const std::string& text);
 // A 2xx answer, or why there is none. With contact.wait_for_daemon it also waits until
 // somebody serves the socket. `body` null: none.

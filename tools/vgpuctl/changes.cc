@@ -86,11 +86,23 @@ tl::expected<CtlJson, int> CreateBody(const NewVf& vf) {
     const char* option;
     const char* field;
     const std::optional<std::string>& value;
-  } memories[] = {{"--vram ", "vram_bytes", vf.vram}, {"--host-memory ", "host_memory_bytes", vf.host_memory}};
+    uint64_t least;
+    uint64_t most;
+  } memories[] = {{"--vram", "vram_bytes", vf.vram, control::kMinVramBytes, control::kMaxVramBytes},
+                  {"--host-memory", "host_memory_bytes", vf.host_memory, control::kMinHostMemoryBytes,
+                   control::kMaxHostMemoryBytes}};
   for (const auto& memory : memories) {
     if (!memory.value) continue;
     const auto bytes = ParseBytes(*memory.value);
-    if (!bytes) return tl::unexpected(Complain(kExitUsage, memory.option + bytes.error().context));
+    if (!bytes)
+      return tl::unexpected(Complain(
+          kExitUsage,
+          fmt::format("{} {}{}", memory.option, bytes.error().context,
+                      memory.value->ends_with('%') ? "; --profile 1/4 gives a part of the GPU's memory" : "")));
+    if (*bytes < memory.least || *bytes > memory.most)
+      return tl::unexpected(
+          Complain(kExitUsage, fmt::format("{} {} is out of range: allowed is {} to {}", memory.option, *memory.value,
+                                           FormatBytes(memory.least), FormatBytes(memory.most))));
     (*body)[memory.field] = *bytes;
   }
   if (!vf.profile.empty()) (*body)["profile"] = vf.profile;
@@ -117,12 +129,24 @@ std::optional<Answer> FindLiving(const CtlArgs& args) {
   return vf && state != "lost" && state != "closing" ? std::optional(std::move(*vf)) : std::nullopt;
 }
 
+// vgpud makes no VF for a client that has left its queue, but it may have begun just before.
+int WhyNotInTime(const CtlArgs& args) {
+  if (FindLiving(args))
+    return Complain(kExitTimedOut,
+                    fmt::format("{0} is being made, but not in time for --timeout: see vgpuctl show {0}", args.name));
+  return Complain(kExitTimedOut,
+                  fmt::format("{} was not made: no GPU had room for it within --timeout, and it does not "
+                              "wait any more (without --timeout it waits for ever)",
+                              args.name));
+}
+
 }  // namespace
 
 int CmdCreate(const CtlArgs& args) {
   const auto body = CreateBody(args);
   if (!body) return body.error();
   const auto answer = TryToAsk(args, "POST", Path(args, args.queue ? "/v1/vfs?queue=1" : "/v1/vfs"), *body);
+  if (!answer && answer.error().code == kExitTimedOut && args.queue) return WhyNotInTime(args);
   if (!answer) {
     const auto there = args.if_missing && answer.error().code == kExitRefused ? FindLiving(args) : std::nullopt;
     if (!there) return Complain(answer.error());

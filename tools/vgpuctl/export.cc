@@ -3,16 +3,20 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <string_view>
 #include <utility>
 
+#include "base/text/numbers.h"
 #include "base/units.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/table.h"
 
 namespace vgpud::tools {
 namespace {
+
+constexpr uint64_t kMostOfTraceUs = 600'000'000;  // as vgpud keeps it
 
 // A file that is there only when it is whole; "-" is stdout.
 class Output {
@@ -60,6 +64,28 @@ std::string NameOf(const CtlJson& row) {
   return fmt::format("{}{}{} x{}", Text(row, "name"), tenant.empty() ? "" : " ", tenant, Number(row, "vfs"));
 }
 
+// "2026-11-20", "today" or "yesterday" (UTC) as vgpud takes it. Empty stays empty.
+Result<std::string> DayOf(const char* option, const std::string& text) {
+  using std::chrono::days, std::chrono::sys_days, std::chrono::year_month_day;
+  const sys_days today = std::chrono::floor<days>(std::chrono::system_clock::now());
+  if (text.empty()) return text;
+  if (text == "today" || text == "yesterday") {
+    const year_month_day day{text == "today" ? today : today - days{1}};
+    return fmt::format("{:04}-{:02}-{:02}", int{day.year()}, unsigned{day.month()}, unsigned{day.day()});
+  }
+  const auto number = [&text](size_t at, size_t digits) {
+    return at + digits <= text.size() ? ParseInteger<unsigned>(std::string_view(text).substr(at, digits))
+                                      : std::nullopt;
+  };
+  const auto year = number(0, 4), month = number(5, 2), day = number(8, 2);
+  if (text.size() == 10 && text[4] == '-' && text[7] == '-' && year && month && day &&
+      year_month_day{std::chrono::year{static_cast<int>(*year)}, std::chrono::month{*month}, std::chrono::day{*day}}
+          .ok())
+    return text;
+  return Fail(std::errc::invalid_argument,
+              fmt::format("{} \"{}\" is not a day (write it like 2026-11-20, today or yesterday, UTC)", option, text));
+}
+
 // As it comes: it may be longer than there is memory for.
 int PrintReport(const CtlArgs& args, const std::string& query) {
   char last = 0;
@@ -82,6 +108,8 @@ int CmdMetrics(const CtlArgs& args) {
 int CmdTrace(const CtlArgs& args) {
   const auto length = ParseMicroseconds(args.last);
   if (!length) return Complain(kExitUsage, "--last " + length.error().context);
+  if (*length < 1 || *length > kMostOfTraceUs)
+    return Complain(kExitUsage, fmt::format("--last {} is out of range: allowed is 1us to 10min", args.last));
   constexpr size_t kEnd = 4096;  // as much as its last object takes, and more
   Output output{args.file};
   std::string end;
@@ -107,12 +135,15 @@ int CmdTrace(const CtlArgs& args) {
 int CmdReport(const CtlArgs& args) {
   if (!args.day.empty() && (!args.from.empty() || !args.to.empty()))
     return Complain(kExitUsage, "give --day, or --from and --to, not both");
+  const auto day = DayOf("--day", args.day), from = DayOf("--from", args.from), to = DayOf("--to", args.to);
+  for (const auto& each : {day, from, to})
+    if (!each) return Complain(kExitUsage, each.error().context);
   std::string query;
   const auto add = [&](const char* key, const std::string& value) {
     if (!value.empty()) query += fmt::format("{}{}={}", query.empty() ? "?" : "&", key, value);
   };
-  add("from", args.day.empty() ? args.from : args.day);
-  add("to", args.day.empty() ? args.to : args.day);
+  add("from", day->empty() ? *from : *day);
+  add("to", day->empty() ? *to : *day);
   if (args.json) return PrintReport(args, query);
   const auto answer = Ask(args, "GET", "/v1/report" + query);
   if (!answer) return answer.error();

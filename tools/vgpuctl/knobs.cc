@@ -11,6 +11,7 @@
 namespace vgpud::tools {
 namespace {
 
+constexpr double kMillionths = 1e6;  // of the GPU, as the ranges of parts have them
 constexpr std::string_view kDefaultWords[] = {"auto", "none", "off", "default"};
 
 auto Bad(std::string_view text, std::string_view what, std::string_view example) {
@@ -32,14 +33,42 @@ Result<CtlJson> ParsePart(std::string_view text) {
   return CtlJson(*part);
 }
 
-}  // namespace
+Result<CtlJson> ParseSwitch(std::string_view text) {
+  constexpr std::string_view kOn[] = {"yes", "on", "true", "1"}, kOff[] = {"no", "off", "false", "0"};
+  if (std::find(std::begin(kOn), std::end(kOn), text) != std::end(kOn)) return CtlJson(1);
+  if (std::find(std::begin(kOff), std::end(kOff), text) != std::end(kOff)) return CtlJson(0);
+  return Fail(std::errc::invalid_argument, fmt::format("\"{}\" is neither yes nor no", text));
+}
 
-Result<CtlJson> ParseKnob(const control::KnobInfo& knob, std::string_view text) {
-  if (std::find(std::begin(kDefaultWords), std::end(kDefaultWords), text) != std::end(kDefaultWords))
-    return CtlJson(nullptr);
+// Whatever its range.
+Result<CtlJson> ParseForm(const control::KnobInfo& knob, std::string_view text) {
+  if (knob.is_switch()) return ParseSwitch(text);
   if (knob.unit == control::Unit::kPart) return ParsePart(text);
   if (knob.unit == control::Unit::kMicroseconds) return CtlJson(static_cast<int64_t>(TRY(ParseMicroseconds(text))));
   return ParseWhole(text, knob.unit == control::Unit::kPercent);
+}
+
+}  // namespace
+
+Result<CtlJson> ParseKnob(const control::KnobInfo& knob, std::string_view text) {
+  if (std::find(std::begin(kDefaultWords), std::end(kDefaultWords), text) != std::end(kDefaultWords) &&
+      !(knob.is_switch() && text == "off"))
+    return CtlJson(nullptr);
+  const CtlJson value = TRY(ParseForm(knob, text));
+  const double amount = value.get<double>() * (knob.unit == control::Unit::kPart ? kMillionths : 1);
+  const bool fits = amount >= static_cast<double>(knob.least) && amount <= static_cast<double>(knob.most);
+  if (fits || (amount == 0 && knob.zero_too)) return value;
+  return Fail(std::errc::invalid_argument, fmt::format("{} is out of range: allowed is {}", text, RangeText(knob)));
+}
+
+std::string RangeText(const control::KnobInfo& knob) {
+  if (knob.is_switch()) return "yes or no";
+  const auto amount = [&knob](uint64_t value) {
+    if (knob.unit == control::Unit::kMicroseconds) return FormatMicroseconds(value);
+    if (knob.unit == control::Unit::kPart) return FormatPart(static_cast<double>(value) / kMillionths);
+    return fmt::format("{}{}", value, knob.unit == control::Unit::kPercent ? "%" : "");
+  };
+  return fmt::format("{}{} to {}", knob.zero_too ? "0 or " : "", amount(knob.least), amount(knob.most));
 }
 
 Result<GroupInput> ParseGroupKnob(const control::KnobInfo& knob, std::string_view text) {

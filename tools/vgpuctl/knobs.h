@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knobs as people type and read them. Which there are: vgpud/model/knobs.h. Their range is the daemon's business.
+// Knobs as people type and read them. Which there are: vgpud/model/knobs.h.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,9 +15,11 @@ namespace vgpud::tools {
 
 using CtlJson = nlohmann::ordered_json;
 
-// "300", "2ms", "25%" or "0.25", by the unit of the knob; "auto", "none", "off" and "default" for its default. As vgpud
-// takes it: null for the default.
+// "300", "2ms", "25%" or "0.25", "yes", by the unit of the knob, in its range; "auto", "none", "off" and "default" for
+// its default. As vgpud takes it: null for the default.
 [[nodiscard]] Result<CtlJson> ParseKnob(const control::KnobInfo& knob, std::string_view text);
+// "100us to 1s": what is allowed, as it is typed.
+std::string RangeText(const control::KnobInfo& knob);
 // "3=200": of group 3.
 struct GroupInput {
   std::string group;

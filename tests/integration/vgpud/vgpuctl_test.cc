@@ -137,5 +137,42 @@ TEST_F(SeveralVfs, OneOfAVmIsInUseAlsoWithoutPrograms) {
   EXPECT_EQ("a destroyed\n", Do({"destroy", "a"}));
 }
 
+TEST_F(SeveralVfs, ValuesMayBeWrittenAsPeopleWriteThem) {
+  for (const auto& [text, value] : {std::pair("yes", 1), std::pair("off", 0), std::pair("1", 1)})
+    EXPECT_EQ(value, [&] {
+      Do({"set", "a", "--wake-first", text});
+      return DoJson({"show", "a"})["wake_first"];
+    }()) << text;
+  EXPECT_EQ(DoJson({"report"}), DoJson({"report", "--day", "today"}));
+  const Json yesterday = DoJson({"report", "--day", "yesterday"});
+  EXPECT_EQ(yesterday["from"], yesterday["to"]);
+  EXPECT_LT(yesterday["from"].get<std::string>(), DoJson({"report"})["from"].get<std::string>());
+}
+
+TEST_F(SeveralVfs, ErrorsAreObjectsForPrograms) {
+  const Finished done = bed_.Ctl({"set", "a", "--weight", "5", "--if-revision", "1", "-o", "json"});
+  EXPECT_EQ(5, done.status);
+  EXPECT_EQ("", done.out);
+  const Json error = Json::parse(done.err, nullptr, false);
+  EXPECT_EQ(5, error.value("exit_code", 0)) << done.err;
+  EXPECT_EQ("if_revision", error.value("field", "")) << done.err;
+  EXPECT_EQ("vgpud/v1", error.value("apiVersion", ""));
+  EXPECT_NE(std::string::npos, error.value("error", "").find("has been changed meanwhile"));
+  for (const char* output : {"-ojson", "--output=json"}) {
+    const Json wrong = Json::parse(bed_.Ctl({output, "lst"}).err, nullptr, false);
+    EXPECT_EQ(2, wrong.value("exit_code", 0)) << "a line that can't be parsed: " << output;
+  }
+}
+
+TEST(Vgpuctl, AVfThatFindsNoRoomInTimeIsNotWaitedForAnyMore) {
+  const VgpudBed bed({"--soft-gpu-vram", "64MiB"});
+  EXPECT_EQ(0, bed.Ctl({"create", "a", "--vram", "64MiB"}).status);
+  const Finished late = bed.Ctl({"create", "b", "--vram", "64MiB", "--queue", "--timeout", "100ms"});
+  EXPECT_EQ(6, late.status);
+  EXPECT_NE(std::string::npos, late.err.find("b was not made: no GPU had room for it within --timeout")) << late.err;
+  EXPECT_EQ(0, bed.Ctl({"destroy", "a"}).status);
+  EXPECT_EQ(4, bed.Ctl({"show", "b"}).status) << "it has left the queue";
+}
+
 }  // namespace
 }  // namespace vgpud::daemon

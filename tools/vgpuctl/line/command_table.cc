@@ -7,6 +7,7 @@
 #include <concepts>
 #include <string>
 
+#include "tools/vgpuctl/knobs.h"
 #include "tools/vgpuctl/line/values.h"
 #include "vgpud/model/knobs.h"
 
@@ -19,12 +20,12 @@ constexpr const char* kUnitNames[] = {"NUMBER", "TIME", "25%|0.25", "PERCENT"};
 void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
   for (const auto& knob : control::Knobs()) {
     if (knob.per_vf != per_vf) continue;
-    const std::string help = fmt::format("{} ({})", knob.about, knob.range);
+    const std::string help = fmt::format("{} ({})", knob.about, RangeText(knob));
     if (knob.per_group)
       command.add_option("--" + knob.option, args.group_weights, help)->type_name("GROUP=WEIGHT");
     else
       command.add_option("--" + knob.option, args.knobs[knob.field], help)
-          ->type_name(kUnitNames[static_cast<int>(knob.unit)]);
+          ->type_name(knob.is_switch() ? "yes|no" : kUnitNames[static_cast<int>(knob.unit)]);
   }
 }
 

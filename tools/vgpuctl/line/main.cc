@@ -57,6 +57,15 @@ int PrintHelpOfLine(const CLI::App& app) {
   return PrintHelp(app, typed.empty() ? "" : typed.front()->get_name());
 }
 
+// Also of a line that can't be parsed.
+bool WantsJson(const std::vector<std::string>& words) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "-ojson" || words[i] == "--output=json") return true;
+    if ((words[i] == "-o" || words[i] == "--output") && i + 1 < words.size() && words[i + 1] == "json") return true;
+  }
+  return false;
+}
+
 std::chrono::milliseconds Timeout(const CtlArgs& args, const std::string& text) {
   const bool for_ever = args.queue && !args.wait_for_daemon;
   return for_ever ? std::chrono::hours{24 * 7} : *ParsePatience(text);
@@ -85,6 +94,7 @@ int main(int argc, char** argv) {
   CLI::App* const version = AddCommand(app, "version", "Print the version of vgpuctl.", "vgpuctl version");
 
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (WantsJson(words)) ComplainInJson();
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
