@@ -30,18 +30,6 @@ int CmdList(const CtlArgs& args) {
   return args.json ? PrintRaw(answer->raw) : PrintVfs(answer->json.value("vfs", CtlJson::array()));
 }
 
-int CmdShow(const CtlArgs& args) {
-  const auto vfs = ChooseVfs(args, "show", true);
-  if (!vfs) return vfs.error();
-  bool first = true;
-  const auto print = [&first](const CtlJson& vf) {
-    if (!std::exchange(first, false)) fmt::print("\n");
-    (void)PrintFields(vf);
-  };
-  return AskOfEach(
-      args, *vfs, [&args](const std::string& name) { return TryToAsk(args, "GET", "/v1/vfs/" + name); }, print);
-}
-
 int CmdProfiles(const CtlArgs& args) {
   const auto answer = Ask(args, "GET", "/v1/profiles" + (args.gpu.empty() ? "" : "?gpu=" + args.gpu));
   if (!answer) return answer.error();

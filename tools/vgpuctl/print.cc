@@ -17,11 +17,6 @@ bool IsPart(const std::string& field) {
   return field == "share" || field == "utilization" || (knob != nullptr && knob->unit == control::Unit::kPart);
 }
 
-// "slice_us" is "slice" where the value has its unit.
-std::string Label(const std::string& field) {
-  return field.ends_with("_us") || field.ends_with("_ns") ? field.substr(0, field.size() - 3) : field;
-}
-
 constexpr const char* kUnnamedGpu = "soft0";
 
 std::string Cell(const CtlJson& object, const char* field) {
@@ -37,12 +32,16 @@ void PrintList(const std::string& name, const CtlJson& list, const std::string& 
                !vf.empty()   ? vf
                : gpu.empty() ? name
                              : gpu,
-               Label(field), Readable(field, change.value("old", CtlJson())),
+               LabelOf(field), Readable(field, change.value("old", CtlJson())),
                Readable(field, change.value("new", CtlJson())), when);
   }
 }
 
 }  // namespace
+
+std::string LabelOf(const std::string& field) {
+  return field.ends_with("_us") || field.ends_with("_ns") ? field.substr(0, field.size() - 3) : field;
+}
 
 std::string Readable(const std::string& field, const CtlJson& value) {
   if (value.is_null()) return "none";
@@ -56,8 +55,8 @@ std::string Readable(const std::string& field, const CtlJson& value) {
 
 int PrintFields(const CtlJson& object) {
   for (const auto& item : object.items()) {
-    if (item.key() == "apiVersion") continue;
-    fmt::print("{:18} {}\n", Label(item.key()), Readable(item.key(), item.value()));
+    if (item.key() == "apiVersion" || item.key() == "recent_events") continue;
+    fmt::print("{:18} {}\n", LabelOf(item.key()), Readable(item.key(), item.value()));
   }
   return kExitOk;
 }
@@ -122,8 +121,8 @@ int PrintProfiles(const CtlJson& profiles) {
     std::string settings;
     for (const auto& item : profile.items())
       if (control::FindKnob(item.key()) != nullptr)
-        settings +=
-            fmt::format("{}{}={}", settings.empty() ? "" : " ", Label(item.key()), Readable(item.key(), item.value()));
+        settings += fmt::format("{}{}={}", settings.empty() ? "" : " ", LabelOf(item.key()),
+                                Readable(item.key(), item.value()));
     const auto bytes = [&](const char* field) {
       return profile.contains(field) ? FormatBytes(Number(profile, field)) : std::string("-");
     };

@@ -10,6 +10,8 @@ namespace vgpud::tools {
 
 // The value of a field of the API: in the unit of its knob, parts of the GPU in percent, "none" for null.
 std::string Readable(const std::string& field, const CtlJson& value);
+// The name of a field for people: "slice_us" is "slice", where the value has its unit.
+std::string LabelOf(const std::string& field);
 // One field per line.
 int PrintFields(const CtlJson& object);
 int PrintGpus(const CtlJson& answer);

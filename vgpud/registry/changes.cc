@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -92,7 +93,17 @@ GpuThread::Change Changes::Settle(Part& part) {
   return change;
 }
 
-void Changes::Make(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done) {
+void Changes::Tell(const Plan& plan, const std::string& by) const {
+  for (const Part& part : plan) {
+    std::map<std::string, std::vector<Change>> of;  // by VF; "" is the GPU
+    for (const Change& change : part.difference.changes) of[change.vf].push_back(change);
+    for (auto& [vf, changes] : of)
+      chronicle_.Add(
+          {.kind = event_kind::kChanged, .vf = vf, .gpu = part.gpu->name(), .by = by, .changes = std::move(changes)});
+  }
+}
+
+void Changes::Make(const SettingsPatch& patch, const Order& order, Reply<ChangeReport> done) {
   auto plan = MakePlan(patch);
   if (!plan) return done(tl::unexpected(plan.error()));
   ChangeReport report;
@@ -102,10 +113,11 @@ void Changes::Make(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport>
     append(report.difference.effects, part.difference.effects);
     append(report.warnings, part.warnings);
   }
-  dry_run ? done(report) : Carry(*plan, std::move(report), std::move(done));
+  order.dry_run ? done(report) : Carry(*plan, std::move(report), order.by, std::move(done));
 }
 
-void Changes::Carry(Plan& plan, ChangeReport report, Reply<ChangeReport> done) {
+void Changes::Carry(Plan& plan, ChangeReport report, const std::string& by, Reply<ChangeReport> done) {
+  Tell(plan, by);
   struct Outcome {
     std::vector<std::pair<std::string, uint64_t>> rounds;
     Result<void> kept;
@@ -138,27 +150,33 @@ void Changes::Carry(Plan& plan, ChangeReport report, Reply<ChangeReport> done) {
   });
 }
 
-void Changes::MakeOfVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done) {
-  Make({{}, {{name, patch}}}, dry_run, [done, vf = vfs_.Find(name)](ApiResult<ChangeReport> change) {
+void Changes::MakeOfVf(const std::string& name, const VfPatch& patch, const Order& order, Reply<ChangeReport> done) {
+  Make({{}, {{name, patch}}}, order, [done, vf = vfs_.Find(name)](ApiResult<ChangeReport> change) {
     if (change) change->vf = vf->Report();
     done(std::move(change));
   });
 }
 
-void Changes::MakeOfGpu(const std::string& name, const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done) {
+void Changes::MakeOfGpu(const std::string& name, const GpuPatch& patch, const Order& order, Reply<ChangeReport> done) {
   const auto gpu = gpus_.Find(name);
   if (!gpu) return done(tl::unexpected(gpu.error()));
-  Make({{}, {}, {{(*gpu)->name(), patch}}}, dry_run, [this, done, gpu = *gpu](ApiResult<ChangeReport> change) {
+  Make({{}, {}, {{(*gpu)->name(), patch}}}, order, [this, done, gpu = *gpu](ApiResult<ChangeReport> change) {
     if (change) change->gpu = reports_.OfGpu(*gpu);
     done(std::move(change));
   });
 }
 
-ApiResult<VfReport> Changes::SetDomain(const std::string& name, const VfDomain& domain) {
+ApiResult<VfReport> Changes::SetDomain(const std::string& name, const VfDomain& domain, const std::string& by) {
   const auto vf = TRY(vfs_.Get(name));
   const VfDomain& before = vf->spec().domain;
   const VfDomain now{domain.name, domain.uuid, before.ends_vf && before.uuid == domain.uuid};
   if (now == before) return vf->Report();
+  const auto field = [](const VfDomain& of) { return of.name.empty() ? FieldValue() : FieldValue(of.name); };
+  chronicle_.Add({.kind = event_kind::kChanged,
+                  .vf = name,
+                  .gpu = vf->gpu_name(),
+                  .by = by,
+                  .changes = {{name, "domain", field(before), field(now)}}});
   const bool was_kept = store_.Keeps(vf->spec());
   vf->SetDomain(now);
   gpus_.Of(*vf).telemetry().SetDomain(vf->id(), now);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "vgpud/events/chronicle.h"
 #include "vgpud/registry/reply.h"
 #include "vgpud/registry/reports.h"
 #include "vgpud/registry/served_gpus.h"
@@ -19,16 +20,22 @@ namespace vgpud::daemon {
 class Changes {
  public:
   // All outlive this.
-  Changes(const ServedGpus& gpus, const VfRegistry& vfs, VfStore& store, const VfLimits& limits, const Reports& reports)
-      : gpus_(gpus), vfs_(vfs), store_(store), limits_(limits), reports_(reports) {}
+  Changes(const ServedGpus& gpus, const VfRegistry& vfs, VfStore& store, const VfLimits& limits, const Reports& reports,
+          const Chronicle& chronicle)
+      : gpus_(gpus), vfs_(vfs), store_(store), limits_(limits), reports_(reports), chronicle_(chronicle) {}
 
-  // Answers when all of `patch` is in force and on the disk. `dry_run`: answers what would change, and changes nothing.
-  void Make(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  // Whose change it is.
+  struct Order {
+    std::string by;        // for the chronicle: "user 1000"
+    bool dry_run = false;  // answers what would change, and changes nothing
+  };
+  // Answers when all of `patch` is in force and on the disk.
+  void Make(const SettingsPatch& patch, const Order& order, Reply<ChangeReport> done);
   // The same, and answers with the VF or the GPU as well.
-  void MakeOfVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done);
-  void MakeOfGpu(const std::string& name, const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  void MakeOfVf(const std::string& name, const VfPatch& patch, const Order& order, Reply<ChangeReport> done);
+  void MakeOfGpu(const std::string& name, const GpuPatch& patch, const Order& order, Reply<ChangeReport> done);
   // Whose VF it is from now on; an empty one: nobody's.
-  ApiResult<VfReport> SetDomain(const std::string& name, const VfDomain& domain);
+  ApiResult<VfReport> SetDomain(const std::string& name, const VfDomain& domain, const std::string& by);
   // Calls `changed` whenever the settings of a GPU have changed, before that is answered.
   void OnGpuSettings(std::function<void()> changed) { gpu_settings_changed_ = std::move(changed); }
 
@@ -52,7 +59,9 @@ class Changes {
   ApiResult<Plan> SplitByGpu(const SettingsPatch& patch) const;
   ApiResult<void> Apply(Part* part) const;
   ApiResult<void> CheckLimits(const Plan& plan) const;
-  void Carry(Plan& plan, ChangeReport report, Reply<ChangeReport> done);
+  void Carry(Plan& plan, ChangeReport report, const std::string& by, Reply<ChangeReport> done);
+  // An event for each VF and GPU in it.
+  void Tell(const Plan& plan, const std::string& by) const;
   // Settles what the main thread keeps; returns the rest, for the scheduler thread.
   GpuThread::Change Settle(Part& part);
 
@@ -61,6 +70,7 @@ class Changes {
   VfStore& store_;
   const VfLimits& limits_;
   const Reports& reports_;
+  const Chronicle& chronicle_;
   std::function<void()> gpu_settings_changed_ = [] {};
 };
 

@@ -112,6 +112,18 @@ VfReport Vf::Report() const {
           .channel_socket = Path(".channel.sock")};
 }
 
+std::vector<ProcessReport> Vf::Processes() const {
+  std::vector<ProcessReport> all = executors_.Processes();
+  for (ProcessReport& process : all) {
+    process.vf = spec_.name;
+    process.gpu = around_.gpu_name;
+    process.domain = spec_.domain.name;
+    process.tenant = spec_.tenant;
+    process.user = spec_.owner.user ? spec_.owner.user : spec_.user;
+  }
+  return all;
+}
+
 void Vf::ArmDeadline(Ns limit, std::function<void()> passed) {
   deadline_ = around_.loop.Timer(std::move(passed));
   deadline_->Arm(limit);
@@ -227,6 +239,7 @@ void Vf::FinishStart(ApiResult<uint64_t> result) {
 void Vf::OnParked() {
   if (state_ != State::kReady) return;
   LOG(kError, "vf={}: parked after repeated hangs; `vgpuctl reset {}` puts it back", spec_.name, spec_.name);
+  Tell(event_kind::kParked, kParkedReason);
   state_ = State::kParked;
   reason_ = kParkedReason;
   if (ledger_ != nullptr) ledger_->SetParked(true);
@@ -262,6 +275,7 @@ void Vf::OnServerEnded(const std::string& how, bool without_vm) {
 void Vf::Lose(const std::string& why) {
   if (state_ == State::kFailed || state_ == State::kClosing) return;
   LOG(kError, "vf={}: {}", spec_.name, why);
+  Tell(event_kind::kFailed, why);
   const bool served = state_ != State::kStarting;
   state_ = State::kFailed;
   reason_ = fmt::format("{}; vgpuctl reset --force {} makes it again with its settings; then restart its VM", why,
@@ -311,11 +325,14 @@ void Vf::OnCloseDeadline() {
         "vf={}: its processes do not end although they were killed: something outside holds them in the kernel. Its "
         "name and user stay taken until they end",
         spec_.name);
+    Tell(event_kind::kAlarm,
+         "its processes do not end although they were killed: something outside holds them in the kernel");
     reason_ = kStuckReason;
     if (const auto stuck = std::exchange(stuck_, nullptr)) stuck();
     return;
   }
   LOG(kWarning, "vf={}: processes did not end when told to: killed", spec_.name);
+  Tell(event_kind::kKilled, "its processes did not end when told to");
   server_.Kill();
   executors_.KillAll();
   deadline_->Arm(kKillLimit);
@@ -348,6 +365,10 @@ void Vf::Charge(const VfAccount& account, double granted_cpus, TimePoint now) {
   const uint32_t percent = use_.Look(account.received_ns - std::min(account.received_ns, account.anticipated_ns), now);
   if (std::exchange(gpu_percent_, percent) != percent && state_ != State::kStarting) SendInfo();
   cpu_.Charge(account, granted_cpus, gpu_percent_ != 0, now);
+}
+
+void Vf::Tell(const char* kind, std::string text) const {
+  around_.chronicle->Add({.kind = kind, .vf = spec_.name, .gpu = around_.gpu_name, .text = std::move(text)});
 }
 
 void Vf::SendInfo() {

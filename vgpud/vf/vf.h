@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/slice_memory.h"
 #include "vgpud/gpu/vf_ledger.h"
@@ -74,6 +75,8 @@ class Vf : public std::enable_shared_from_this<Vf> {
   VfSettings settings() const;
   VfDefinition definition() const { return {spec_, uuid_, Raw(id_), Path(".sock")}; }
   VfReport Report() const;
+  // The programs that use it.
+  std::vector<ProcessReport> Processes() const;
 
  private:
   Result<void> Launch();
@@ -98,6 +101,8 @@ class Vf : public std::enable_shared_from_this<Vf> {
   void ArmDeadline(Ns limit, std::function<void()> passed);
 
   void SendInfo();
+  // Adds an event to the chronicle.
+  void Tell(const char* kind, std::string text) const;
   std::string Path(const char* suffix) const;
   uint64_t SliceUs() const;
   const char* StateName() const;

@@ -67,7 +67,7 @@ bool WantsJson(const std::vector<std::string>& words) {
 }
 
 std::chrono::milliseconds Timeout(const CtlArgs& args, const std::string& text) {
-  const bool for_ever = args.queue && !args.wait_for_daemon;
+  const bool for_ever = (args.queue || !args.wait_for.empty()) && !args.wait_for_daemon;
   return for_ever ? std::chrono::hours{24 * 7} : *ParsePatience(text);
 }
 
@@ -111,5 +111,6 @@ int main(int argc, char** argv) {
   args.json = everywhere.output == "json";
   args.wait_for_daemon = everywhere.timeout_option->count() > 0;
   args.timeout = Timeout(args, everywhere.timeout);
+  args.interval = *ParsePatience(args.every);
   return run(args);
 }
