@@ -9,6 +9,7 @@
 #include "tools/vgpuctl/knobs.h"
 #include "tools/vgpuctl/owner.h"
 #include "tools/vgpuctl/print.h"
+#include "tools/vgpuctl/rows.h"
 #include "vgpud/model/api.h"
 
 namespace vgpud::tools {
@@ -44,7 +45,7 @@ std::string Path(const CtlArgs& args, std::string path) {
 }
 
 int PrintChangeAs(const CtlArgs& args, const std::string& name, const Answer& answer) {
-  return args.json ? PrintRaw(answer.raw) : PrintChange(name, answer.json);
+  return args.json ? PrintData(args.view, answer.raw) : PrintChange(name, answer.json);
 }
 
 int Change(const CtlArgs& args, const char* method, const std::string& path, const CtlJson& body,
@@ -66,12 +67,10 @@ int ChangeVfs(const CtlArgs& args, const char* command, const CtlJson& change) {
   }
   if (!body.empty()) return Change(args, "PATCH", "/v1/settings", body, all);
   if (args.json)
-    return PrintRaw(CtlJson{{"apiVersion", control::kApiVersion},
-                            {"changes", CtlJson::array()},
-                            {"effects", CtlJson::array()},
-                            {"dry_run", args.dry_run}}
-                        .dump(2) +
-                    "\n");
+    return PrintData(args.view, CtlJson{{"apiVersion", control::kApiVersion},
+                                        {"changes", CtlJson::array()},
+                                        {"effects", CtlJson::array()},
+                                        {"dry_run", args.dry_run}});
   fmt::print("there is no VF: nothing changes\n");
   return kExitOk;
 }
@@ -150,12 +149,12 @@ int CmdCreate(const CtlArgs& args) {
   if (!answer) {
     const auto there = args.if_missing && answer.error().code == kExitRefused ? FindLiving(args) : std::nullopt;
     if (!there) return Complain(answer.error());
-    if (args.json) return PrintRaw(there->raw);
+    if (args.json) return PrintData(args.view, there->raw);
     fmt::print("{} is there already: nothing was done\n", args.name);
     return kExitOk;
   }
   if (args.dry_run) return PrintChangeAs(args, args.name, *answer);
-  return args.json ? PrintRaw(answer->raw) : PrintFields(answer->json);
+  return args.json ? PrintData(args.view, answer->raw) : PrintFields(answer->json);
 }
 
 int CmdSet(const CtlArgs& args) {
@@ -175,16 +174,10 @@ std::string GpuPath(const CtlArgs& args) { return args.gpu.empty() ? "/v1/gpu" :
 
 }  // namespace
 
-int CmdGpus(const CtlArgs& args) {
-  const auto answer = Ask(args, "GET", "/v1/gpus");
-  if (!answer) return answer.error();
-  return args.json ? PrintRaw(answer->raw) : PrintGpus(answer->json);
-}
-
 int CmdGpu(const CtlArgs& args) {
   const auto answer = Ask(args, "GET", GpuPath(args));
   if (!answer) return answer.error();
-  if (args.json) return PrintRaw(answer->raw);
+  if (args.json) return PrintData(args.view, answer->raw);
   CtlJson fields = answer->json;
   const CtlJson protections = fields.value("protections", CtlJson::array());
   fields.erase("protections");

@@ -30,7 +30,9 @@ TEST(UnitsTest, TimesNeedAUnit) {
   EXPECT_EQ(500u, ParseMicroseconds("500us"));
   EXPECT_EQ(1'500u, ParseMicroseconds("1.5ms"));
   EXPECT_EQ(1'000'000u, ParseMicroseconds("1s"));
-  for (const char* bad : {"2", "ms", "2m", "0.5us", "-2ms", "2 ms"}) EXPECT_FALSE(ParseMicroseconds(bad)) << bad;
+  for (const char* minutes : {"2min", "2m", "120s"}) EXPECT_EQ(120'000'000u, ParseMicroseconds(minutes)) << minutes;
+  EXPECT_EQ(3'600'000'000u, ParseMicroseconds("1h"));
+  for (const char* bad : {"2", "ms", "2d", "0.5us", "-2ms", "2 ms"}) EXPECT_FALSE(ParseMicroseconds(bad)) << bad;
 }
 
 TEST(UnitsTest, PrintedAsPeopleSayThem) {
