@@ -2,6 +2,8 @@
 // vgpuctl create, set, pause, resume, gpus, gpu, set-gpu, apply
 #include <fmt/core.h>
 
+#include <iterator>
+
 #include "base/units.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/create_body.h"
@@ -48,23 +50,28 @@ int Change(const CtlArgs& args, const char* method, const std::string& path, con
   return args.json ? PrintRaw(answer->raw) : PrintChange(name, answer->json);
 }
 
+// What can be set of a VF that is there, too.
+tl::expected<CtlJson, int> SetBody(const NewVf& vf) {
+  auto body = Knobs(vf.knobs);
+  if (!body) return body;
+  const std::optional<std::string>* const typed[] = {&vf.vram, &vf.host_memory};
+  for (size_t i = 0; i < std::size(kMemoryOptions); ++i) {
+    if (!*typed[i]) continue;
+    const auto bytes = ParseBytes(**typed[i]);
+    if (!bytes)
+      return tl::unexpected(
+          Complain(kExitUsage, fmt::format("--{} {}", kMemoryOptions[i].option, bytes.error().context)));
+    (*body)[kMemoryOptions[i].field] = *bytes;
+  }
+  return body;
+}
+
 }  // namespace
 
 tl::expected<CtlJson, int> CreateBody(const NewVf& vf) {
-  auto body = Knobs(vf.knobs);
+  auto body = SetBody(vf);
   if (!body) return body;
   (*body)["name"] = vf.name;
-  const struct {
-    const char* option;
-    const char* field;
-    const std::optional<std::string>& value;
-  } memories[] = {{"--vram ", "vram_bytes", vf.vram}, {"--host-memory ", "host_memory_bytes", vf.host_memory}};
-  for (const auto& memory : memories) {
-    if (!memory.value) continue;
-    const auto bytes = ParseBytes(*memory.value);
-    if (!bytes) return tl::unexpected(Complain(kExitUsage, memory.option + bytes.error().context));
-    (*body)[memory.field] = *bytes;
-  }
   if (!vf.profile.empty()) (*body)["profile"] = vf.profile;
   if (!vf.tenant.empty()) (*body)["tenant"] = vf.tenant;
   if (vf.transient) (*body)["transient"] = true;
@@ -89,9 +96,9 @@ int CmdCreate(const CtlArgs& args) {
 }
 
 int CmdSet(const CtlArgs& args) {
-  const auto body = Knobs(args.knobs);
+  const auto body = SetBody(args);
   if (!body) return body.error();
-  if (body->empty()) return Complain(kExitUsage, "nothing to set: give a knob, like --weight or --slice");
+  if (body->empty()) return Complain(kExitUsage, "nothing to set: give a knob, like --weight or --slice, or --vram");
   return Change(args, "PATCH", "/v1/vfs/" + args.name, *body, args.name);
 }
 
@@ -166,7 +173,7 @@ int CmdApply(const CtlArgs& args) {
     if (!input) return Complain(kExitUsage, input.error().context);
     CtlJson& vf = body["vfs"][input->name];
     if (!vf.is_null()) return Complain(kExitUsage, fmt::format("{} is given twice", input->name));
-    for (const auto& [knob, value] : input->knobs) vf[knob->field] = value;
+    for (const auto& [field, value] : input->fields) vf[field] = value;
   }
   if (body.empty()) return Complain(kExitUsage, "nothing to change: give options of the GPU, or NAME:OPTION=VALUE");
   return Change(args, "PATCH", "/v1/settings", body, "gpu");

@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 
 #include "base/text/numbers.h"
 #include "base/units.h"
@@ -30,6 +32,21 @@ Result<CtlJson> ParsePart(std::string_view text) {
   if (*part > 1 && *part <= 100 && !text.ends_with('%'))
     return Fail(std::errc::invalid_argument, fmt::format("{0} is more than the whole GPU: did you mean {0}%?", text));
   return CtlJson(*part);
+}
+
+// What can be set of a VF by that option, and how its value is written.
+struct Settable {
+  std::string field;
+  std::function<Result<CtlJson>(std::string_view)> parse;
+};
+std::optional<Settable> SetOf(std::string_view option) {
+  for (const auto& knob : control::Knobs())
+    if (knob.per_vf && knob.option == option)
+      return Settable{knob.field, [&knob](std::string_view text) { return ParseKnob(knob, text); }};
+  for (const auto& memory : kMemoryOptions)
+    if (memory.option == option)
+      return Settable{memory.field, [](std::string_view text) -> Result<CtlJson> { return TRY(ParseBytes(text)); }};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -60,18 +77,16 @@ Result<VfInput> ParseVfInput(std::string_view text) {
     const size_t equals = part.find('=');
     if (equals == std::string_view::npos) return bad();
     const std::string_view option = part.substr(0, equals);
-    const auto& all = control::Knobs();
-    const auto knob =
-        std::find_if(all.begin(), all.end(), [&](const auto& k) { return k.per_vf && k.option == option; });
-    if (knob == all.end())
+    const auto set = SetOf(option);
+    if (!set)
       return Fail(std::errc::invalid_argument,
                   fmt::format("{}: there is no option \"{}\" of a VF (see: vgpuctl set --help)", input.name, option));
-    if (std::any_of(input.knobs.begin(), input.knobs.end(), [&](const auto& k) { return k.first == &*knob; }))
+    if (std::any_of(input.fields.begin(), input.fields.end(), [&](const auto& f) { return f.first == set->field; }))
       return Fail(std::errc::invalid_argument, fmt::format("{}: {} is given twice", input.name, option));
-    auto value = ParseKnob(*knob, part.substr(equals + 1));
+    auto value = set->parse(part.substr(equals + 1));
     if (!value)
       return Fail(std::errc::invalid_argument, fmt::format("{}: {} {}", input.name, option, value.error().context));
-    input.knobs.emplace_back(&*knob, *value);
+    input.fields.emplace_back(set->field, *value);
     if (comma == std::string_view::npos) return input;
     rest = rest.substr(comma + 1);
   }

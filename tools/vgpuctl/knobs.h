@@ -25,10 +25,17 @@ struct GroupInput {
 };
 [[nodiscard]] Result<GroupInput> ParseGroupKnob(const control::KnobInfo& knob, std::string_view text);
 
-// "guest-a:weight=300,limit=50%" in pieces.
+// The memory of a VF: an option, and the field of the API.
+struct MemoryOption {
+  const char* option;
+  const char* field;
+};
+inline constexpr MemoryOption kMemoryOptions[] = {{"vram", "vram_bytes"}, {"host-memory", "host_memory_bytes"}};
+
+// "guest-a:weight=300,limit=50%,vram=2GiB" in pieces.
 struct VfInput {
   std::string name;
-  std::vector<std::pair<const control::KnobInfo*, CtlJson>> knobs;
+  std::vector<std::pair<std::string, CtlJson>> fields;  // of the API
 };
 [[nodiscard]] Result<VfInput> ParseVfInput(std::string_view text);
 

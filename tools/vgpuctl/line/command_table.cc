@@ -105,7 +105,13 @@ void AddTotal(CLI::App& command, CtlArgs& args) {
   command.add_flag("--total", args.total, "Since the VFs were created, instead of the last second");
 }
 
-// What only a new VF can be given.
+void AddNewMemory(CLI::App& command, CtlArgs& args) {
+  command.add_option("--vram", args.vram, "Memory of the VF, like 2GiB");
+  command.add_option("--host-memory", args.host_memory,
+                     "Memory of the host that the VF's programs may take beside that, as for vgpuctl create");
+}
+
+// What only a new VF can be given, but for its memory.
 void AddMakings(CLI::App& command, CtlArgs& args) {
   command.add_option("--vram", args.vram, "Memory of the VF, like 1GiB (the default)");
   command.add_option("--host-memory", args.host_memory,
@@ -227,8 +233,12 @@ constexpr Row kCommands[] = {
      Takes(AddVfName, AddRevision), &CmdDestroy, "rm"},
     {"list", "Show all VFs.", "vgpuctl list -o json", Takes(), &CmdList, "ls"},
     {"show", "Show one VF with its sockets.", "vgpuctl show guest-a", Takes(AddVfName), &CmdShow, "describe"},
-    {"set", "Change a VF's share while it runs; takes effect between two turns.",
-     "vgpuctl set guest-a --weight 300 --dry-run", Takes(AddVfName, AddVfKnobs, AddDryRun, AddRevision), &CmdSet},
+    {"set",
+     "Change a VF's share and its memory while it runs. A share takes effect between two turns. Memory grows at once; "
+     "it "
+     "shrinks to what programs leave of it, or is refused.",
+     "vgpuctl set guest-a --weight 300 --dry-run", Takes(AddVfName, AddVfKnobs, AddNewMemory, AddDryRun, AddRevision),
+     &CmdSet},
     {"pause", "Take the GPU from a VF until it is resumed. Its programs wait, what it owes stays.",
      "vgpuctl pause guest-a", Takes(AddVfName, AddDryRun, AddRevision), &CmdPause},
     {"resume", "Let a paused VF run again.", "vgpuctl resume guest-a", Takes(AddVfName, AddDryRun, AddRevision),
