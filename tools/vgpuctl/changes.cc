@@ -2,6 +2,8 @@
 // vgpuctl create, set, pause, resume, gpus, gpu, set-gpu, apply
 #include <fmt/core.h>
 
+#include <iterator>
+
 #include "base/units.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/chosen_vfs.h"
@@ -9,6 +11,7 @@
 #include "tools/vgpuctl/knobs.h"
 #include "tools/vgpuctl/owner.h"
 #include "tools/vgpuctl/print.h"
+#include "tools/vgpuctl/rows.h"
 #include "vgpud/model/api.h"
 
 namespace vgpud::tools {
@@ -44,7 +47,7 @@ std::string Path(const CtlArgs& args, std::string path) {
 }
 
 int PrintChangeAs(const CtlArgs& args, const std::string& name, const Answer& answer) {
-  return args.json ? PrintRaw(answer.raw) : PrintChange(name, answer.json);
+  return args.json ? PrintData(args.view, answer.raw) : PrintChange(name, answer.json);
 }
 
 int Change(const CtlArgs& args, const char* method, const std::string& path, const CtlJson& body,
@@ -66,45 +69,36 @@ int ChangeVfs(const CtlArgs& args, const char* command, const CtlJson& change) {
   }
   if (!body.empty()) return Change(args, "PATCH", "/v1/settings", body, all);
   if (args.json)
-    return PrintRaw(CtlJson{{"apiVersion", control::kApiVersion},
-                            {"changes", CtlJson::array()},
-                            {"effects", CtlJson::array()},
-                            {"dry_run", args.dry_run}}
-                        .dump(2) +
-                    "\n");
+    return PrintData(args.view, CtlJson{{"apiVersion", control::kApiVersion},
+                                        {"changes", CtlJson::array()},
+                                        {"effects", CtlJson::array()},
+                                        {"dry_run", args.dry_run}});
   fmt::print("there is no VF: nothing changes\n");
   return kExitOk;
+}
+
+// What can be set of a VF that is there, too.
+tl::expected<CtlJson, int> SetBody(const NewVf& vf) {
+  auto body = Knobs(vf.knobs);
+  if (!body) return body;
+  const std::optional<std::string>* const typed[] = {&vf.vram, &vf.host_memory};
+  for (size_t i = 0; i < std::size(kMemoryOptions); ++i) {
+    if (!*typed[i]) continue;
+    const auto bytes = ParseMemory(kMemoryOptions[i], **typed[i]);
+    if (!bytes)
+      return tl::unexpected(
+          Complain(kExitUsage, fmt::format("--{} {}", kMemoryOptions[i].option, bytes.error().context)));
+    (*body)[kMemoryOptions[i].field] = *bytes;
+  }
+  return body;
 }
 
 }  // namespace
 
 tl::expected<CtlJson, int> CreateBody(const NewVf& vf) {
-  auto body = Knobs(vf.knobs);
+  auto body = SetBody(vf);
   if (!body) return body;
   (*body)["name"] = vf.name;
-  const struct {
-    const char* option;
-    const char* field;
-    const std::optional<std::string>& value;
-    uint64_t least;
-    uint64_t most;
-  } memories[] = {{"--vram", "vram_bytes", vf.vram, control::kMinVramBytes, control::kMaxVramBytes},
-                  {"--host-memory", "host_memory_bytes", vf.host_memory, control::kMinHostMemoryBytes,
-                   control::kMaxHostMemoryBytes}};
-  for (const auto& memory : memories) {
-    if (!memory.value) continue;
-    const auto bytes = ParseBytes(*memory.value);
-    if (!bytes)
-      return tl::unexpected(Complain(
-          kExitUsage,
-          fmt::format("{} {}{}", memory.option, bytes.error().context,
-                      memory.value->ends_with('%') ? "; --profile 1/4 gives a part of the GPU's memory" : "")));
-    if (*bytes < memory.least || *bytes > memory.most)
-      return tl::unexpected(
-          Complain(kExitUsage, fmt::format("{} {} is out of range: allowed is {} to {}", memory.option, *memory.value,
-                                           FormatBytes(memory.least), FormatBytes(memory.most))));
-    (*body)[memory.field] = *bytes;
-  }
   if (!vf.profile.empty()) (*body)["profile"] = vf.profile;
   if (!vf.tenant.empty()) (*body)["tenant"] = vf.tenant;
   if (vf.transient) (*body)["transient"] = true;
@@ -150,18 +144,18 @@ int CmdCreate(const CtlArgs& args) {
   if (!answer) {
     const auto there = args.if_missing && answer.error().code == kExitRefused ? FindLiving(args) : std::nullopt;
     if (!there) return Complain(answer.error());
-    if (args.json) return PrintRaw(there->raw);
+    if (args.json) return PrintData(args.view, there->raw);
     fmt::print("{} is there already: nothing was done\n", args.name);
     return kExitOk;
   }
   if (args.dry_run) return PrintChangeAs(args, args.name, *answer);
-  return args.json ? PrintRaw(answer->raw) : PrintFields(answer->json);
+  return args.json ? PrintData(args.view, answer->raw) : PrintFields(answer->json);
 }
 
 int CmdSet(const CtlArgs& args) {
-  const auto body = Knobs(args.knobs);
+  const auto body = SetBody(args);
   if (!body) return body.error();
-  if (body->empty()) return Complain(kExitUsage, "nothing to set: give a knob, like --weight or --slice");
+  if (body->empty()) return Complain(kExitUsage, "nothing to set: give a knob, like --weight or --slice, or --vram");
   return ChangeVfs(args, "set", *body);
 }
 
@@ -175,16 +169,10 @@ std::string GpuPath(const CtlArgs& args) { return args.gpu.empty() ? "/v1/gpu" :
 
 }  // namespace
 
-int CmdGpus(const CtlArgs& args) {
-  const auto answer = Ask(args, "GET", "/v1/gpus");
-  if (!answer) return answer.error();
-  return args.json ? PrintRaw(answer->raw) : PrintGpus(answer->json);
-}
-
 int CmdGpu(const CtlArgs& args) {
   const auto answer = Ask(args, "GET", GpuPath(args));
   if (!answer) return answer.error();
-  if (args.json) return PrintRaw(answer->raw);
+  if (args.json) return PrintData(args.view, answer->raw);
   CtlJson fields = answer->json;
   const CtlJson protections = fields.value("protections", CtlJson::array());
   fields.erase("protections");
@@ -236,7 +224,7 @@ int CmdApply(const CtlArgs& args) {
     if (!input) return Complain(kExitUsage, input.error().context);
     CtlJson& vf = body["vfs"][input->name];
     if (!vf.is_null()) return Complain(kExitUsage, fmt::format("{} is given twice", input->name));
-    for (const auto& [knob, value] : input->knobs) vf[knob->field] = value;
+    for (const auto& [field, value] : input->fields) vf[field] = value;
   }
   if (body.empty()) return Complain(kExitUsage, "nothing to change: give options of the GPU, or NAME:OPTION=VALUE");
   const auto answer = Ask(args, "PATCH", Path(args, "/v1/settings"), body);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tools/vgpuctl/rows.h"
 #include "vgpud/model/api.h"
 
 namespace vgpud::tools {
@@ -55,14 +56,14 @@ int AskOfEach(const CtlArgs& args, const ChosenVfs& vfs, const AskOfVf& ask,
     } else if (!args.json) {
       print((*answer)->json);
     } else if (!vfs.several) {
-      return PrintRaw((*answer)->raw);
+      return PrintData(args.view, (*answer)->raw);
     } else {
       (*answer)->json.erase("apiVersion");
       all.push_back(std::move((*answer)->json));
     }
   }
   if (!args.json || !vfs.several) return code;
-  const int printed = PrintRaw(CtlJson{{"apiVersion", control::kApiVersion}, {"vfs", all}}.dump(2) + "\n");
+  const int printed = PrintData(args.view, CtlJson{{"apiVersion", control::kApiVersion}, {"vfs", all}});
   return code != kExitOk ? code : printed;
 }
 

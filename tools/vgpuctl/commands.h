@@ -10,6 +10,7 @@
 
 #include "tools/vgpuctl/contact.h"
 #include "tools/vgpuctl/new_vf.h"
+#include "tools/vgpuctl/view.h"
 
 namespace vgpud::tools {
 
@@ -28,15 +29,17 @@ enum ExitCode : int {
 // What was typed, of all subcommands together: name, knobs and gpu may be those of something else than a new VF. What
 // does not care who typed takes a Contact or a NewVf.
 struct CtlArgs : Contact, NewVf {
-  bool json = false;
-  std::vector<std::string> names;          // of VFs, where a command takes several
-  bool all = false;                        // all VFs, instead
-  bool force = false;                      // of destroy and reset
-  bool if_exists = false;                  // of destroy
-  bool if_missing = false;                 // of create
-  bool detailed_exitcode = false;          // of apply
-  std::vector<std::string> group_weights;  // "3=200"
-  std::vector<std::string> vfs;            // "guest-a:weight=300,limit=50%"
+  View view;
+  bool json = false;                               // view.is_data()
+  std::optional<std::chrono::milliseconds> watch;  // the command is run again so much later
+  std::vector<std::string> names;                  // of VFs, where a command takes several
+  bool all = false;                                // all VFs, instead
+  bool force = false;                              // of destroy and reset
+  bool if_exists = false;                          // of destroy
+  bool if_missing = false;                         // of create
+  bool detailed_exitcode = false;                  // of apply
+  std::vector<std::string> group_weights;          // "3=200"
+  std::vector<std::string> vfs;                    // "guest-a:weight=300,limit=50%"
   std::string policy;
   std::string idle;
   bool dry_run = false;

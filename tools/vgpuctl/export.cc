@@ -11,11 +11,26 @@
 #include "base/text/numbers.h"
 #include "base/units.h"
 #include "tools/vgpuctl/ask.h"
-#include "tools/vgpuctl/table.h"
+#include "tools/vgpuctl/rows.h"
 
 namespace vgpud::tools {
 namespace {
 
+constexpr Column kOfReport[] = {
+    {"DAY", "day"},
+    {"NAME", "name"},
+    {"RECEIVED", "received_ns"},
+    {"ENTITLED", "entitled_ns"},
+    {"BORROWED", "borrowed_ns"},
+    {"WAITED", "waited_ns"},
+    {"TURNS", "turns"},
+    {"FORCED", "forced_preemptions"},
+    {"HANGS", "hangs"},
+    {"OVERRUN", "overrun_ns"},
+    {"KERNELS", "kernels"},
+    {"DESTROYED", "destroyed"},
+    {"DOMAIN", "domain"},
+};
 constexpr uint64_t kMostOfTraceUs = 600'000'000;  // as vgpud keeps it
 
 // A file that is there only when it is whole; "-" is stdout.
@@ -106,6 +121,9 @@ int CmdMetrics(const CtlArgs& args) {
 }
 
 int CmdTrace(const CtlArgs& args) {
+  for (const char* format : {"table", "wide", "name", "csv", "json", "yaml"})
+    if (args.file == format)
+      return Complain(kExitUsage, fmt::format("-o of trace names its file: ./{} if that is its name", format));
   const auto length = ParseMicroseconds(args.last);
   if (!length) return Complain(kExitUsage, "--last " + length.error().context);
   if (*length < 1 || *length > kMostOfTraceUs)
@@ -144,24 +162,22 @@ int CmdReport(const CtlArgs& args) {
   };
   add("from", day->empty() ? *from : *day);
   add("to", day->empty() ? *to : *day);
-  if (args.json) return PrintReport(args, query);
+  const bool is_whole = args.view.filters.empty() && args.view.sort.empty() && !args.view.reverse;
+  if (args.view.format == Format::kJson && is_whole) return PrintReport(args, query);
   const auto answer = Ask(args, "GET", "/v1/report" + query);
   if (!answer) return answer.error();
-  Table table{{"DAY", "NAME", "RECEIVED", "ENTITLED", "BORROWED", "WAITED", "TURNS", "FORCED", "HANGS", "OVERRUN",
-               "KERNELS", "DESTROYED", "DOMAIN"}};
-  auto rows = answer->json.value("rows", CtlJson::array()).get<CtlJson::array_t>();
-  std::stable_sort(rows.begin(), rows.end(), [](const CtlJson& a, const CtlJson& b) {
+  auto days = answer->json.value("rows", CtlJson::array()).get<CtlJson::array_t>();
+  std::stable_sort(days.begin(), days.end(), [](const CtlJson& a, const CtlJson& b) {
     return std::pair(Text(a, "day"), Text(a, "name")) < std::pair(Text(b, "day"), Text(b, "name"));
   });
-  for (const CtlJson& row : rows) {
-    const auto time = [&](const char* key) { return FormatNanoseconds(Number(row, key)); };
-    const auto count = [&](const char* key) { return fmt::format("{}", Number(row, key)); };
-    table.Row({Text(row, "day"), NameOf(row), time("received_ns"), time("entitled_ns"), time("borrowed_ns"),
-               time("waited_ns"), count("turns"), count("forced_preemptions"), count("hangs"), time("overrun_ns"),
-               count("kernels"), row.value("destroyed", false) ? "yes" : "no",
-               Text(row, "domain").empty() ? "-" : Text(row, "domain")});
+  Rows rows("rows", kOfReport);
+  for (const CtlJson& row : days) {
+    CtlJson shown = row;
+    shown["name"] = NameOf(row);
+    shown["destroyed"] = row.value("destroyed", false);
+    rows.Add(std::move(shown), row);
   }
-  return PrintRaw(table.Text());
+  return PrintRows(args.view, std::move(rows), answer->json);
 }
 
 }  // namespace vgpud::tools

@@ -10,13 +10,12 @@ namespace vgpud::tools {
 
 // The value of a field of the API: in the unit of its knob, parts of the GPU in percent, "none" for null.
 std::string Readable(const std::string& field, const CtlJson& value);
-// The name of a field for people: "slice_us" is "slice", where the value has its unit.
-std::string LabelOf(const std::string& field);
+// One of the changes of an answer: "weight 100 -> 300".
+std::string ChangeText(const CtlJson& change);
+// The same in a line for people, where memory has a unit.
+std::string ReadableChange(const std::string& field, const CtlJson& value);
 // One field per line.
 int PrintFields(const CtlJson& object);
-int PrintGpus(const CtlJson& answer);
-int PrintVfs(const CtlJson& vfs);
-int PrintProfiles(const CtlJson& profiles);
 // What a change did, or with dry_run would do. `name` is whose changes they are unless they say it themselves.
 int PrintChange(const std::string& name, const CtlJson& answer);
 

@@ -33,12 +33,7 @@ std::string Who(const std::string& by) {
 
 std::string ChangesText(const CtlJson& changes) {
   std::string text;
-  for (const CtlJson& change : changes) {
-    const std::string field = Text(change, "field");
-    text +=
-        fmt::format("{}{} {} -> {}", text.empty() ? "" : ", ", LabelOf(field),
-                    Readable(field, change.value("old", CtlJson())), Readable(field, change.value("new", CtlJson())));
-  }
+  for (const CtlJson& change : changes) text += (text.empty() ? "" : ", ") + ChangeText(change);
   return text;
 }
 

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "vgpud/events/chronicle.h"
+#include "vgpud/registry/memory_change.h"
 #include "vgpud/registry/reply.h"
 #include "vgpud/registry/reports.h"
 #include "vgpud/registry/served_gpus.h"
@@ -43,6 +45,7 @@ class Changes {
   struct ChangedVf {
     std::shared_ptr<Vf> vf;
     VfView view;  // its new knobs
+    VfMemory memory;
   };
   // The part of a change that is about one GPU.
   struct Part {
@@ -54,12 +57,18 @@ class Changes {
     std::vector<std::string> warnings;
   };
   using Plan = std::vector<Part>;  // in the order of the GPUs
+  static ChangeReport ReportOf(const Plan& plan);
   // What is to be done, if it may be.
   ApiResult<Plan> MakePlan(const SettingsPatch& patch) const;
   ApiResult<Plan> SplitByGpu(const SettingsPatch& patch) const;
   ApiResult<void> Apply(Part* part) const;
   ApiResult<void> CheckLimits(const Plan& plan) const;
-  void Carry(Plan& plan, ChangeReport report, const std::string& by, Reply<ChangeReport> done);
+  // Do programs leave as much?
+  static ApiResult<void> CheckUse(const Plan& plan);
+  // Is there VRAM for it on the GPU?
+  ApiResult<void> CheckMemory(const Part& part) const;
+  // `memory`: of its VFs, after MemoryChange::Shrink; null: all stays as it is.
+  void Carry(Plan& plan, std::shared_ptr<MemoryChange> memory, const std::string& by, Reply<ChangeReport> done);
   // An event for each VF and GPU in it.
   void Tell(const Plan& plan, const std::string& by) const;
   // Settles what the main thread keeps; returns the rest, for the scheduler thread.
@@ -72,6 +81,7 @@ class Changes {
   const Reports& reports_;
   const Chronicle& chronicle_;
   std::function<void()> gpu_settings_changed_ = [] {};
+  std::set<VfId> resizing_;
 };
 
 }  // namespace vgpud::daemon

@@ -26,6 +26,13 @@ constexpr const char* kStuckReason = "its processes cannot be killed";
 constexpr uint32_t kGuestSeesReady = 1;
 constexpr uint32_t kGuestSeesParked = 2;
 
+const char* NameOf(Vf::State state) { return kStateNames[static_cast<size_t>(state)]; }
+
+// Adds an event to the chronicle.
+void Tell(const VfSurroundings& around, const VfSpec& spec, const char* kind, std::string text) {
+  around.chronicle->Add({.kind = kind, .vf = spec.name, .gpu = around.gpu_name, .text = std::move(text)});
+}
+
 VfSpec WithNumber(VfSpec spec, VfId id) {
   spec.view.vf = id;
   return spec;
@@ -66,13 +73,12 @@ std::string Vf::Path(const char* suffix) const {
   return fmt::format("{}/vf/{}{}", around_.runtime_dir, spec_.name, suffix);
 }
 
-const char* Vf::StateName() const { return kStateNames[static_cast<size_t>(state_)]; }
-
 uint64_t Vf::SliceUs() const { return static_cast<uint64_t>(expected_.slice / std::chrono::microseconds{1}); }
 
 VfSettings Vf::settings() const {
   VfSettings settings{spec_.name, spec_.view};
   settings.view.paused = spec_.view.paused || state_ == State::kParked;
+  settings.memory = spec_.memory();
   return settings;
 }
 
@@ -82,9 +88,9 @@ VfReport Vf::Report() const {
   return {.name = spec_.name,
           .gpu = around_.gpu_name,
           .placed = {},
-          .revision = RevisionOf(ToText(uuid_), spec_.view),
+          .revision = RevisionOf(ToText(uuid_), spec_.view, spec_.memory()),
           .uuid = ToText(uuid_),
-          .state = paused ? "paused" : StateName(),
+          .state = paused ? "paused" : NameOf(state_),
           .reason = paused ? kPausedReason : reason_,
           .profile = spec_.profile,
           .transient = spec_.transient,
@@ -181,8 +187,9 @@ Result<void> Vf::OnMessage(vf_link::Kind kind, const Message& message) {
 Result<void> Vf::OnHello(const Message& message) {
   if (in_gpu_) return Fail(std::errc::bad_message, "unexpected Hello");
   if (state_ != State::kStarting) return {};
-  server_.Watch();
-  Keep(TRY(message.As<vf_link::Hello>()).version);
+  const uint32_t version = TRY(message.As<vf_link::Hello>()).version;
+  server_.Watch(version);
+  Keep(version);
   JoinGpu();
   return {};
 }
@@ -239,7 +246,7 @@ void Vf::FinishStart(ApiResult<uint64_t> result) {
 void Vf::OnParked() {
   if (state_ != State::kReady) return;
   LOG(kError, "vf={}: parked after repeated hangs; `vgpuctl reset {}` puts it back", spec_.name, spec_.name);
-  Tell(event_kind::kParked, kParkedReason);
+  Tell(around_, spec_, event_kind::kParked, kParkedReason);
   state_ = State::kParked;
   reason_ = kParkedReason;
   if (ledger_ != nullptr) ledger_->SetParked(true);
@@ -252,7 +259,7 @@ void Vf::ResetByOperator(Reply<uint64_t> done) {
     return done(ApiFail(ErrorKind::kConflict, state_ == State::kFailed
                                                   ? fmt::format("vf \"{}\" is failed: {}", spec_.name, reason_)
                                                   : fmt::format("vf \"{}\" is {}: it cannot be reset; try again later",
-                                                                spec_.name, StateName())));
+                                                                spec_.name, NameOf(state_))));
   if (const auto sent = server_.Send(vf_link::Plain{vf_link::Kind::kReset}); !sent)
     return done(ApiFail(ErrorKind::kFailed,
                         fmt::format("vf \"{}\": vgpud-vf takes no messages: {}", spec_.name, sent.error().context)));
@@ -275,7 +282,7 @@ void Vf::OnServerEnded(const std::string& how, bool without_vm) {
 void Vf::Lose(const std::string& why) {
   if (state_ == State::kFailed || state_ == State::kClosing) return;
   LOG(kError, "vf={}: {}", spec_.name, why);
-  Tell(event_kind::kFailed, why);
+  Tell(around_, spec_, event_kind::kFailed, why);
   const bool served = state_ != State::kStarting;
   state_ = State::kFailed;
   reason_ = fmt::format("{}; vgpuctl reset --force {} makes it again with its settings; then restart its VM", why,
@@ -325,14 +332,14 @@ void Vf::OnCloseDeadline() {
         "vf={}: its processes do not end although they were killed: something outside holds them in the kernel. Its "
         "name and user stay taken until they end",
         spec_.name);
-    Tell(event_kind::kAlarm,
+    Tell(around_, spec_, event_kind::kAlarm,
          "its processes do not end although they were killed: something outside holds them in the kernel");
     reason_ = kStuckReason;
     if (const auto stuck = std::exchange(stuck_, nullptr)) stuck();
     return;
   }
   LOG(kWarning, "vf={}: processes did not end when told to: killed", spec_.name);
-  Tell(event_kind::kKilled, "its processes did not end when told to");
+  Tell(around_, spec_, event_kind::kKilled, "its processes did not end when told to");
   server_.Kill();
   executors_.KillAll();
   deadline_->Arm(kKillLimit);
@@ -346,13 +353,32 @@ void Vf::MaybeClosed() {
 std::optional<ApiError> Vf::Unchangeable() const {
   if (state_ == State::kReady || state_ == State::kParked) return std::nullopt;
   return ApiError{
-      ErrorKind::kConflict, fmt::format("vf \"{}\" is {}: nothing can be changed", spec_.name, StateName()), {}};
+      ErrorKind::kConflict, fmt::format("vf \"{}\" is {}: nothing can be changed", spec_.name, NameOf(state_)), {}};
 }
 
 void Vf::Adopt(const VfView& view) {
   const uint32_t weight_before = spec_.view.weight;
   spec_.view = view;
   if (view.weight != weight_before) SendInfo();
+}
+
+std::optional<ApiError> Vf::WhyNotMore() const {
+  if (executors_.empty() || around_.choice.is_cuda() || spawner_.cgroup().limits_memory()) return std::nullopt;
+  return ApiError{
+      ErrorKind::kConflict,
+      fmt::format(
+          "vf \"{}\": without a control group for memory (vgpuctl gpu says why there is none) only the limit of "
+          "each program's executor holds, and that cannot grow while it runs: end its {} programs first",
+          spec_.name, executors_.size()),
+      {}};
+}
+
+void Vf::Adopt(const VfMemory& memory, const VfMemory& limit) {
+  spec_.vram_bytes = memory.vram_bytes;
+  spec_.host_memory_bytes = memory.host_memory_bytes;
+  executors_.SetMemory(memory);
+  spawner_.cgroup().LimitMemory(
+      VfCgroup::LimitsFor(limit.vram_bytes, limit.host_memory_bytes, around_.soft_gpu_threads).memory_bytes);
 }
 
 void Vf::SetExpectedShare(const ExpectedShare& expected) {
@@ -365,10 +391,6 @@ void Vf::Charge(const VfAccount& account, double granted_cpus, TimePoint now) {
   const uint32_t percent = use_.Look(account.received_ns - std::min(account.received_ns, account.anticipated_ns), now);
   if (std::exchange(gpu_percent_, percent) != percent && state_ != State::kStarting) SendInfo();
   cpu_.Charge(account, granted_cpus, gpu_percent_ != 0, now);
-}
-
-void Vf::Tell(const char* kind, std::string text) const {
-  around_.chronicle->Add({.kind = kind, .vf = spec_.name, .gpu = around_.gpu_name, .text = std::move(text)});
 }
 
 void Vf::SendInfo() {

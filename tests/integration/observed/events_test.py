@@ -192,7 +192,7 @@ def test_ps_shows_the_programs():
         eventually(lambda: it.json("ps")["processes"][0]["cpu_ns"] > 0, "its processor time is counted")
         check(it.json("ps", "b")["processes"] == [] and len(it.json("ps", "a")["processes"]) == 1, "of one VF")
         rows = it.ctl("ps").splitlines()
-        check(rows[0].split() == ["VF", "PID", "EXECUTOR", "USER", "DOMAIN", "VRAM", "GPU", "CPU"] and len(rows) == 2, f"{rows}")
+        check(rows[0].split() == ["VF", "PID", "EXECUTOR", "USER", "DOMAIN", "VRAM", "GPU-TIME", "CPU-TIME"] and len(rows) == 2, f"{rows}")
         check(rows[1].split()[:3] == ["a", str(os.getpid()), str(process["executor_pid"])], f"{rows}")
         done = it.run("ps", "nosuch")
         check(done.returncode == 4, f"{done}")

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <string>
@@ -119,6 +120,31 @@ void AddTraceFile(CLI::App& command, CtlArgs& args) {
   command.add_option("-o,--output", args.file, "The file; - = standard output")->required();
 }
 
+// Of lists. -o itself is among the options of all commands.
+void AddView(CLI::App& command, CtlArgs& args) {
+  command
+      .add_option(
+          "--filter", args.view.filters,
+          "Only rows with this in a column, like state=ready, vram=1GiB, name=guest-* or domain!=-; several: all "
+          "of them")
+      ->type_name("COLUMN=VALUE")
+      ->expected(1)
+      ->take_all();
+  command.add_option("--sort", args.view.sort, "By which column, the least first")->type_name("COLUMN");
+  command.add_flag("--reverse", args.view.reverse, "The last row first");
+  command.add_flag(
+      "--no-headers", [&args](int64_t) { args.view.headings = false; }, "Only the rows");
+}
+
+void AddWatch(CLI::App& command, CtlArgs& args) {
+  command
+      .add_option_function<std::string>(
+          "-w,--watch", [&args](const std::string& text) { args.watch = *ParsePatience(text); },
+          "Print it again after each such time, until it is interrupted")
+      ->check(Patience())
+      ->type_name("TIME");
+}
+
 void AddTotal(CLI::App& command, CtlArgs& args) {
   command.add_flag("--total", args.total, "Since the VFs were created, instead of the last second");
 }
@@ -153,7 +179,13 @@ void AddGoal(CLI::App& command, CtlArgs& args) {
       ->type_name("STATE");
 }
 
-// What only a new VF can be given.
+void AddNewMemory(CLI::App& command, CtlArgs& args) {
+  command.add_option("--vram", args.vram, "Memory of the VF, like 2GiB");
+  command.add_option("--host-memory", args.host_memory,
+                     "Memory of the host that the VF's programs may take beside that, as for vgpuctl create");
+}
+
+// What only a new VF can be given, but for its memory.
 void AddMakings(CLI::App& command, CtlArgs& args) {
   command.add_option("--vram", args.vram, "Memory of the VF, like 1GiB (the default)");
   command.add_option("--host-memory", args.host_memory,
@@ -267,7 +299,9 @@ struct Row {
   const char* example;
   Options takes;
   int (*run)(const CtlArgs&);
-  const char* also = nullptr;  // another name
+  const char* also = nullptr;    // another name
+  const char* prints = nullptr;  // what it prints if that is neither a table nor JSON
+  bool Has(AddOptions* add) const { return std::find(takes.begin(), takes.end(), add) != takes.end(); }
 };
 constexpr Row kCommands[] = {
     {"create", "Make a VF and print where a VM or a program finds it.",
@@ -275,20 +309,24 @@ constexpr Row kCommands[] = {
      Takes(AddVfName, AddVfKnobs, AddDryRun, AddMakings, AddLifeAndOwner, AddPlace), &CmdCreate},
     {"destroy", "End VFs. With --force also those in use: a VM sees its device go, programs end with an error.",
      "vgpuctl destroy guest-a guest-b", Takes(AddVfNames, AddForce, AddRevision), &CmdDestroy, "rm"},
-    {"list", "Show all VFs.", "vgpuctl list -o json", Takes(), &CmdList, "ls"},
+    {"list", "Show all VFs.", "vgpuctl list --filter state=ready --sort name -o wide", Takes(AddView, AddWatch),
+     &CmdList, "ls"},
     {"show", "Show VFs with their sockets.", "vgpuctl show guest-a", Takes(AddVfNames), &CmdShow, "describe"},
-    {"set", "Change the share of VFs while they run; takes effect between two turns, for all of them or none.",
-     "vgpuctl set guest-a guest-b --weight 300 --dry-run", Takes(AddVfNames, AddVfKnobs, AddDryRun, AddRevision),
-     &CmdSet},
+    {"set",
+     "Change the share and the memory of VFs while they run, of all of them or none. A share takes effect between two "
+     "turns. Memory grows at once; it shrinks to what programs leave of it, or is refused.",
+     "vgpuctl set guest-a guest-b --weight 300 --dry-run",
+     Takes(AddVfNames, AddVfKnobs, AddNewMemory, AddDryRun, AddRevision), &CmdSet},
     {"pause", "Take the GPU from VFs until they are resumed. Their programs wait, what they owe stays.",
      "vgpuctl pause guest-a", Takes(AddVfNames, AddDryRun, AddRevision), &CmdPause},
     {"resume", "Let paused VFs run again.", "vgpuctl resume --all", Takes(AddVfNames, AddDryRun, AddRevision),
      &CmdResume},
-    {"profiles", "Show the sizes that a VF can be made with.", "vgpuctl profiles", Takes(AddOneGpu), &CmdProfiles},
+    {"profiles", "Show the sizes that a VF can be made with.", "vgpuctl profiles", Takes(AddOneGpu, AddView),
+     &CmdProfiles},
     {"tenants", "Show how much the VFs of each tenant have and may have.", "vgpuctl tenants", Takes(), &CmdTenants},
     {"calendar", "Show the periods of the calendar, which of them hold now, and what they change.", "vgpuctl calendar",
      Takes(), &CmdCalendar},
-    {"gpus", "Show all GPUs, and how much of each is promised to VFs.", "vgpuctl gpus", Takes(), &CmdGpus},
+    {"gpus", "Show all GPUs, and how much of each is promised to VFs.", "vgpuctl gpus", Takes(AddView), &CmdGpus},
     {"topo", "Show NUMA nodes, where the GPUs are that are served, and the GPUs on the PCI bus.", "vgpuctl topo",
      Takes(), &CmdTopo},
     {"gpu", "Show a GPU, its policy and its settings.", "vgpuctl gpu -o json", Takes(AddGpuName), &CmdGpu},
@@ -296,7 +334,7 @@ constexpr Row kCommands[] = {
      "vgpuctl set-gpu --policy reserve --base-slice 1ms --dry-run",
      Takes(AddGpuSettings, AddDryRun, AddGpuName, AddRevision), &CmdSetGpu},
     {"export", "Print the settings of the GPUs and all VFs but transient ones, as apply --file and assert take them.",
-     "vgpuctl export > vgpu-state.toml", Takes(), &CmdExport},
+     "vgpuctl export > vgpu-state.toml", Takes(), &CmdExport, nullptr, "TOML"},
     {"assert",
      "Is everything as a file says? Prints what is not. Exit code 0: it is, 7: it is not. What the file does not "
      "mention may be as it likes.",
@@ -313,7 +351,7 @@ constexpr Row kCommands[] = {
     {"reset", "Reset VFs and, if they were parked after repeated hangs, let them run again.",
      "vgpuctl reset guest-a --force", Takes(AddVfNames, AddForceReset), &CmdReset},
     {"stats", "Show who has the GPU now, in the last second, and what each VF is entitled to.", "vgpuctl stats --total",
-     Takes(AddOptionalName, AddOneGpu, AddTotal), &CmdStats},
+     Takes(AddOptionalName, AddOneGpu, AddTotal, AddView, AddWatch), &CmdStats},
     {"events",
      "Show what happened: VFs created, changed (by whom), reset, lost and destroyed, kernels that failed, executors "
      "that "
@@ -331,15 +369,16 @@ constexpr Row kCommands[] = {
      "code 0: no FAIL, 7: there is one.",
      "vgpuctl doctor", Takes(AddHooksDir), &CmdDoctor},
     {"ps", "Show the programs that use VFs: pid, user, domain, memory, time on the GPU.", "vgpuctl ps guest-a",
-     Takes(AddOptionalName), &CmdPs},
+     Takes(AddOptionalName, AddView), &CmdPs},
     {"wait",
      "Wait until a VF is in a state, for ever or as long as --timeout says. Exit code 0: it is, 5: it will not be "
      "without "
      "your act, 6: it was not within that time.",
      "vgpuctl wait guest-a --for idle --timeout 30s", Takes(AddVfName, AddGoal), &CmdWait},
-    {"metrics", "Print all figures as Prometheus reads them.", "vgpuctl metrics", Takes(), &CmdMetrics},
+    {"metrics", "Print all figures as Prometheus reads them.", "vgpuctl metrics", Takes(), &CmdMetrics, nullptr,
+     "text for Prometheus"},
     {"report", "Show what each VF used per day (UTC), today or on the days given.",
-     "vgpuctl report --from 2026-11-01 --to 2026-11-30 -o json", Takes(AddDays), &CmdReport},
+     "vgpuctl report --from 2026-11-01 --to 2026-11-30 -o json", Takes(AddDays, AddView), &CmdReport},
     {"trace", "Write the last turns on the GPU to a file that Perfetto opens.", "vgpuctl trace --last 5s -o trace.json",
      Takes(AddTraceFile, AddOneGpu), &CmdTrace},
     {"cdi",
@@ -383,6 +422,19 @@ void AddCommands(CLI::App& app, CtlArgs& args, Run** run) {
       if (add != nullptr) add(*command, args);
     command->callback([run, f = row.run] { *run = f; });
   }
+}
+
+std::string WhyNotIn(const std::string& command, const std::string& format) {
+  const auto* const row =
+      std::find_if(std::begin(kCommands), std::end(kCommands), [&](const Row& each) { return command == each.name; });
+  if (row == std::end(kCommands) || format == "table") return "";
+  if (row->prints != nullptr) return fmt::format("{} prints {}: leave -o {} out", command, row->prints, format);
+  if (row->Has(&AddView) || format == "json" || format == "yaml") return "";
+  std::string lists;
+  for (const Row& each : kCommands)
+    if (each.Has(&AddView)) lists += (lists.empty() ? "" : ", ") + std::string(each.name);
+  return fmt::format("{} prints no list, so it has no -o {}: json and yaml it has; lists are {}", command, format,
+                     lists);
 }
 
 CLI::App* AddCommand(CLI::App& app, const char* name, const char* help, const char* example) {

@@ -12,6 +12,7 @@
 
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/domain/host_facts.h"
+#include "tools/vgpuctl/rows.h"
 
 namespace vgpud::tools {
 namespace {
@@ -227,7 +228,7 @@ int CmdDoctor(const CtlArgs& args) {
       fmt::print("{:4}  {:11}  {}{}\n", WordOf(found.verdict), check.name, found.what,
                  found.fix.empty() ? "" : fmt::format(" (fix: {})", found.fix));
   }
-  if (args.json) fmt::print("{}\n", CtlJson{{"checks", list}}.dump(2));
+  if (args.json) (void)PrintData(args.view, CtlJson{{"checks", list}});
   return failed ? kExitDiffers : kExitOk;
 }
 

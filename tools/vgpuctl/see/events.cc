@@ -6,6 +6,7 @@
 
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/record_text.h"
+#include "tools/vgpuctl/rows.h"
 
 namespace vgpud::tools {
 namespace {
@@ -43,10 +44,13 @@ int Follow(const CtlArgs& args, const std::string& path, TextOf* text_of) {
 
 // `list`: what vgpud calls the records.
 int Show(const CtlArgs& args, std::string path, const char* list, TextOf* text_of) {
+  if (args.follow && args.view.format == Format::kYaml)
+    return Complain(kExitUsage,
+                    "what is followed has no end, and so no -o yaml: take -o json, which is one object a line");
   if (args.follow) return Follow(args, path + (path.find('?') == std::string::npos ? "?" : "&") + "follow=1", text_of);
   const auto answer = Ask(args, "GET", path);
   if (!answer) return answer.error();
-  if (args.json) return PrintRaw(answer->raw);
+  if (args.json) return PrintData(args.view, answer->raw);
   std::string text = MissedText(Number(answer->json, "missed"));
   for (const CtlJson& record : answer->json.value(list, CtlJson::array())) text += text_of(record) + "\n";
   return PrintRaw(text);

@@ -3,14 +3,19 @@
 #include <fmt/core.h>
 #include <pwd.h>
 
-#include "base/units.h"
 #include "tools/vgpuctl/ask.h"
-#include "tools/vgpuctl/table.h"
+#include "tools/vgpuctl/rows.h"
 
 namespace vgpud::tools {
 namespace {
 
-std::string OrDash(std::string text) { return text.empty() ? "-" : text; }
+constexpr Column kColumns[] = {
+    {"VF", "vf"},           {"GPU", "gpu", nullptr, true},
+    {"PID", "pid"},         {"EXECUTOR", "executor_pid"},
+    {"USER", "user"},       {"TENANT", "tenant", nullptr, true},
+    {"DOMAIN", "domain"},   {"VRAM", "vram_bytes"},
+    {"GPU-TIME", "gpu_ns"}, {"CPU-TIME", "cpu_ns"},
+};
 
 std::string UserOf(const CtlJson& process) {
   if (!process.contains("uid")) return "-";
@@ -23,14 +28,15 @@ std::string UserOf(const CtlJson& process) {
 int CmdPs(const CtlArgs& args) {
   const auto answer = Ask(args, "GET", args.name.empty() ? "/v1/processes" : "/v1/processes?vf=" + args.name);
   if (!answer) return answer.error();
-  if (args.json) return PrintRaw(answer->raw);
-  Table table{{"VF", "PID", "EXECUTOR", "USER", "DOMAIN", "VRAM", "GPU", "CPU"}};
-  for (const CtlJson& process : answer->json.value("processes", CtlJson::array()))
-    table.Row({Text(process, "vf"), fmt::format("{}", Number(process, "pid")),
-               fmt::format("{}", Number(process, "executor_pid")), UserOf(process), OrDash(Text(process, "domain")),
-               FormatBytes(Number(process, "vram_bytes")), FormatNanoseconds(Number(process, "gpu_ns")),
-               FormatNanoseconds(Number(process, "cpu_ns"))});
-  return PrintRaw(table.Text());
+  Rows rows("processes", kColumns);
+  for (const CtlJson& process : answer->json.value("processes", CtlJson::array())) {
+    CtlJson shown = process;
+    shown["user"] = UserOf(process);
+    for (const char* const field : {"tenant", "domain"})
+      if (!process.contains(field)) shown[field] = "-";
+    rows.Add(std::move(shown), process);
+  }
+  return PrintRows(args.view, std::move(rows), answer->json);
 }
 
 }  // namespace vgpud::tools

@@ -39,7 +39,7 @@ int Batch(const CtlArgs& args, const SortColumn& by, Ns every) {
     if (!frame) return Complain(frame.error());
     std::string out;
     if (args.json) {
-      out = JsonOf(*frame).dump() + "\n";
+      out = JsonOf(*frame).dump() + "\n";  // a line each time
     } else {
       const FrameText text = TextOf(*frame, kWidthOfBatch);
       for (const std::string& gpu : text.gpus) out += gpu + "\n";

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "tools/vgpuctl/ask.h"
+#include "tools/vgpuctl/rows.h"
 
 namespace vgpud::tools {
 namespace {
@@ -19,7 +20,7 @@ int CmdWait(const CtlArgs& args) {
   patient.timeout += kToAnswer;
   const auto answer = Ask(patient, "GET", path);
   if (!answer) return answer.error();
-  if (args.json) return PrintRaw(answer->raw);
+  if (args.json) return PrintData(args.view, answer->raw);
   fmt::print("{} is {}\n", args.name, args.wait_for);
   return kExitOk;
 }

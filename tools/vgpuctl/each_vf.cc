@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/vgpuctl/commands.h"
-
+// vgpuctl destroy, show, reset
 #include <fmt/core.h>
 
 #include <utility>
@@ -24,20 +23,8 @@ int CmdDestroy(const CtlArgs& args) {
   return AskOfEach(args, *vfs, destroy, [](const CtlJson& vf) { fmt::print("{} destroyed\n", Text(vf, "name")); });
 }
 
-int CmdList(const CtlArgs& args) {
-  const auto answer = Ask(args, "GET", "/v1/vfs");
-  if (!answer) return answer.error();
-  return args.json ? PrintRaw(answer->raw) : PrintVfs(answer->json.value("vfs", CtlJson::array()));
-}
-
-int CmdProfiles(const CtlArgs& args) {
-  const auto answer = Ask(args, "GET", "/v1/profiles" + (args.gpu.empty() ? "" : "?gpu=" + args.gpu));
-  if (!answer) return answer.error();
-  return args.json ? PrintRaw(answer->raw) : PrintProfiles(answer->json.value("profiles", CtlJson::array()));
-}
-
 int CmdReset(const CtlArgs& args) {
-  const auto vfs = ChooseVfs(args, "reset");
+  const auto vfs = ChooseVfs(args, "reset", args.force);
   if (!vfs) return vfs.error();
   return AskOfEach(
       args, *vfs,
