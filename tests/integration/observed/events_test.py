@@ -83,12 +83,12 @@ def test_what_happens_to_a_vf_is_an_event():
 def test_show_has_the_latest_of_its_vf():
     with bed() as it:
         it.create("a", "b")
-        for weight in range(1, 8):
+        for weight in range(101, 108):
             it.ctl("set", "a", "--weight", str(weight))
         recent = it.json("show", "a")["recent_events"]
-        check([event["changes"][0]["new"] for event in recent] == [3, 4, 5, 6, 7], f"the latest five: {recent}")
+        check([event["changes"][0]["new"] for event in recent] == [103, 104, 105, 106, 107], f"the latest five: {recent}")
         text = it.ctl("show", "a")
-        check("\nrecent events:\n" in text and "weight 6 -> 7" in text and "recent_events" not in text, text)
+        check("\nrecent events:\n" in text and "weight 106 -> 107" in text and "recent_events" not in text, text)
         check([event["kind"] for event in it.json("show", "b")["recent_events"]] == ["created"], "of b alone")
 
 
@@ -99,8 +99,8 @@ def test_a_follower_gets_each_as_it_comes():
         people.until("created +a")
         programs.until('"created"')
         it.create("b")
-        it.ctl("set", "a", "--weight", "5")
-        people.until("weight 100 -> 5")
+        it.ctl("set", "a", "--weight", "50")
+        people.until("weight 100 -> 50")
         check(any("created" in line and " b " in line for line in people.lines), f"all VFs: {people.lines}")
         programs.until('"changed"')
         check([json.loads(line)["kind"] for line in programs.lines] == ["created", "changed"], f"of a alone: {programs.lines}")
