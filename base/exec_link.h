@@ -48,6 +48,7 @@ enum class Kind : uint32_t {
   kVramReply = 4,  // Vram: answer to kVramRequest
   kHostReply = 5,  // Vram: answer to kHostRequest
   kLoadReply = 6,  // Plain: answer to kLoadRequest
+  kQuotas = 7,     // Quotas: what the whole VF may have from now on
   // vgpud-exec -> vgpud-vf
   kUnmapped = 16,     // Area
   kVramRequest = 17,  // Vram: delta_bytes more (or, negative, given back); answered at once
@@ -102,6 +103,13 @@ struct Loaded {
   uint64_t code_bytes = 0;
 };
 
+struct Quotas {
+  Kind kind = Kind::kQuotas;
+  uint32_t mbz = 0;
+  uint64_t vram_bytes = 0;
+  uint64_t host_memory_bytes = 0;
+};
+
 // So far: wake-ups by kicks, how often more of them had to wait, and how long.
 struct Doorbells {
   Kind kind = Kind::kDoorbells;
@@ -122,6 +130,8 @@ enum class ExecOption : uint8_t {
   kCapability,
   kVram,
   kHostMemory,
+  kMostVram,
+  kMostMemory,
   kMostThreads,
   kConfinement,
   kUser,
@@ -152,6 +162,9 @@ inline constexpr ExecOptionRow kExecOptions[] = {
     // The VF may have so much; without these two there are no limits.
     {ExecOption::kVram, "vram", "BYTES"},
     {ExecOption::kHostMemory, "host-memory", "BYTES"},
+    // What these may grow to while the executor runs: the first, and both together. Less than they are: they stay.
+    {ExecOption::kMostVram, "most-vram", "BYTES"},
+    {ExecOption::kMostMemory, "most-memory", "BYTES"},
     // Limits the threads of all processes of its user, where the VF has a user of its own.
     {ExecOption::kMostThreads, "most-threads", "N"},
     // Confines the executor on the host (base/jail/confine.h); then the executor enters the jail.

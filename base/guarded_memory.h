@@ -32,10 +32,16 @@ class GuardedMemory {
   ~GuardedMemory();
 
   // Zeroed memory for `bytes`, not 0, that takes host memory only where it is touched. Errors: of mmap.
-  [[nodiscard]] static Result<GuardedMemory> Make(size_t bytes);
+  [[nodiscard]] static Result<GuardedMemory> Make(size_t bytes) { return Make(bytes, bytes); }
   // The same with its first byte at `at`, a multiple of kPage; only the guard behind it is reserved, the caller knows
   // what is in front of it. EEXIST when something is there.
-  [[nodiscard]] static Result<GuardedMemory> MakeAt(std::byte* at, size_t bytes);
+  [[nodiscard]] static Result<GuardedMemory> MakeAt(std::byte* at, size_t bytes) { return MakeAt(at, bytes, bytes); }
+  // The same two with address space for `most` bytes in front of the guard, into which Grow may extend the region.
+  [[nodiscard]] static Result<GuardedMemory> Make(size_t bytes, size_t most);
+  [[nodiscard]] static Result<GuardedMemory> MakeAt(std::byte* at, size_t bytes, size_t most);
+  // Zeroed memory behind the region, which has `bytes` then. Errors: more than was reserved, or less than it has; of
+  // mprotect. Then nothing has changed.
+  [[nodiscard]] Result<void> Grow(size_t bytes);
 
   // The first of `bytes` bytes of which the last is the last one before the inaccessible pages; at most those it was
   // made for, rounded up to whole pages.
@@ -43,6 +49,8 @@ class GuardedMemory {
   std::byte* data() const { return data_; }
   // Rounded up to whole pages.
   size_t bytes() const { return bytes_; }
+  // What Grow may make of it.
+  size_t most() const { return reserved_bytes_ - kGuardBytes - static_cast<size_t>(data_ - reserved_); }
   explicit operator bool() const { return data_ != nullptr; }
 
  private:

@@ -22,8 +22,15 @@ int64_t Promised(const auto& questions) {
 HostMemory::HostMemory() : quota_(kUnlimited) { granted_ = static_cast<int64_t>(kUnlimited); }
 HostMemory::HostMemory(uint64_t quota) : quota_(std::min(quota, kUnlimited - 1)) {}
 
+void HostMemory::SetQuota(uint64_t quota) {
+  if (limited()) quota_.store(std::min(quota, kUnlimited - 1), std::memory_order_relaxed);
+  // More may be had ahead now.
+  MutexLock lock(mutex_);
+  ahead_refused_ = false;
+}
+
 bool HostMemory::Take(uint64_t bytes) {
-  if (bytes > quota_) return false;
+  if (bytes > quota()) return false;
   const auto more = static_cast<int64_t>(bytes);
   int64_t used = used_.load(std::memory_order_relaxed);
   do {
@@ -37,14 +44,14 @@ bool HostMemory::Take(uint64_t bytes) {
   return true;
 }
 
-bool HostMemory::Has(uint64_t bytes) const { return bytes <= quota_ && Free() >= static_cast<int64_t>(bytes); }
+bool HostMemory::Has(uint64_t bytes) const { return bytes <= quota() && Free() >= static_cast<int64_t>(bytes); }
 
 uint64_t HostMemory::used() const {
   return static_cast<uint64_t>(std::max<int64_t>(used_.load(std::memory_order_relaxed), 0));
 }
 
 HostMemory::Answer HostMemory::Ask(Asker asker, uint64_t bytes) {
-  if (bytes > quota_) return Answer::kRefused;
+  if (bytes > quota()) return Answer::kRefused;
   MutexLock lock(mutex_);
   Question& question = questions_[static_cast<size_t>(asker)];
   if (Has(bytes)) {

@@ -41,11 +41,13 @@ class HostMemory {
   // The same for book-keeping of kernels, which can't wait for an answer: a little more than what is granted.
   bool Tolerates(uint64_t bytes) {
     WishAhead();
-    return bytes <= quota_ && Free() >= static_cast<int64_t>(bytes) - kTolerance;
+    return bytes <= quota() && Free() >= static_cast<int64_t>(bytes) - kTolerance;
   }
   uint64_t used() const;
-  uint64_t quota() const { return quota_; }
-  bool limited() const { return quota_ != kUnlimited; }
+  uint64_t quota() const { return quota_.load(std::memory_order_relaxed); }
+  bool limited() const { return quota() != kUnlimited; }
+  // What the whole VF may take from now on; what was granted stays. Nothing where there was no limit.
+  void SetQuota(uint64_t quota);
 
   // Who asks: each has one question at a time.
   enum class Asker { kRing, kKernel, kJob };
@@ -81,7 +83,7 @@ class HostMemory {
   }
   Question* Open() REQUIRES(mutex_);
 
-  const uint64_t quota_;
+  std::atomic<uint64_t> quota_;
   std::function<void()> wake_;
   std::atomic<int64_t> granted_{0};
   std::atomic<int64_t> used_{0};

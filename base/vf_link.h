@@ -14,8 +14,9 @@ inline constexpr int kVfLinkFd = 3;
 
 // Of these messages. A vgpud goes on with a vgpud-vf of the release before its own and of the one after: both sides
 // then send what the lower version has. kConfigure says vgpud's, kHello vgpud-vf's; kAdopt that of a vgpud that comes
-// later. 1: kAdopt, kChannel, kInStep, and the versions.
-inline constexpr uint32_t kVersion = 1;
+// later. 1: kAdopt, kChannel, kInStep, and the versions. 2: kQuotas.
+inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kQuotasSince = 2;
 // May a vgpud of version `ours` go on with a vgpud-vf that said `theirs`?
 constexpr bool CanAdopt(uint32_t theirs, uint32_t ours = kVersion) {
   return theirs != 0 && theirs + 1 >= ours && theirs <= ours + 1;
@@ -34,6 +35,9 @@ enum class Kind : uint32_t {
   // From a vgpud that goes on where another has ended: answered by what that one knew, kClient, kUsage, kEvents, a
   // kChannel for each channel, and kInStep.
   kAdopt = 8,  // Adopt
+  // Quotas: what the VF may have from now on, all of it or nothing; answered with kQuotasSet, before anything that
+  // follows from it
+  kQuotas = 9,
   // vgpud-vf -> vgpud
   kHello = 16,          // Hello
   kNeedExecutor = 17,   // Executor (channel, generation): a channel was opened
@@ -45,8 +49,9 @@ enum class Kind : uint32_t {
   kPong = 22,           // Ping
   kKillExecutor =
       24,  // Executor (channel, generation): it has to end at once, and vgpud-vf, in another pid namespace, can't
-  kChannel = 25,  // Channel
-  kInStep = 26,   // Plain: the answer to kAdopt is complete
+  kChannel = 25,    // Channel
+  kInStep = 26,     // Plain: the answer to kAdopt is complete
+  kQuotasSet = 27,  // QuotasSet
 };
 
 struct Configure {
@@ -117,6 +122,20 @@ struct Events {
   uint64_t count[kGuardedEvents] = {};
   uint64_t throttled[kGuardedEvents] = {};
   uint64_t throttled_ns = 0;
+};
+struct Quotas {
+  Kind kind = Kind::kQuotas;
+  uint32_t mbz = 0;
+  uint64_t sequence = 0;
+  uint64_t vram_bytes = 0;
+  uint64_t host_memory_bytes = 0;
+};
+struct QuotasSet {
+  Kind kind = Kind::kQuotasSet;
+  uint32_t ok = 0;        // 0: more than that is in use, and the quotas are as before
+  uint64_t sequence = 0;  // of the Quotas
+  uint64_t vram_used = 0;
+  uint64_t host_memory_used = 0;
 };
 struct Ping {
   Kind kind = Kind::kPing;

@@ -56,6 +56,8 @@ struct Options {
   const ComputeCapability* capability = &kDefaultCapability;
   uint64_t vram = 0;
   uint64_t host_memory = 0;
+  uint64_t most_vram = 0;
+  uint64_t most_memory = 0;
   uint64_t most_threads = 0;
   std::optional<uint64_t> preempt_every;
   Confinement confinement = Confinement::kNothing;
@@ -80,7 +82,7 @@ struct OpenBackend {
 
 Result<OpenBackend> OpenSoft(const Options& options, HostMemory& memory) {
   const auto make = [&memory, &options](uint64_t vram_bytes) {
-    return MakeSoftGpu(vram_bytes, options.threads, &memory, *options.capability, KernelReach());
+    return MakeSoftGpu({vram_bytes, options.most_vram}, options.threads, &memory, *options.capability, KernelReach());
   };
   return OpenBackend{make,
                      {},
@@ -161,8 +163,8 @@ Result<void> Main(const Options& options, HostMemory& memory) {
     // A driver's own memory and threads are none of the guest's; the VF's control group counts them all the same.
     const bool counted = memory.limited() && known.on_host_memory;
     const bool nested = options.cuda_channel >= 0;
-    TRY(SetLimits(counted ? options.vram + options.host_memory : 0, options.threads, options.most_threads,
-                  nested ? kMostBufferFiles : 0));
+    const uint64_t quotas = counted ? options.vram + options.host_memory : 0;
+    TRY(SetLimits({quotas, options.most_memory}, options.threads, options.most_threads, nested ? kMostBufferFiles : 0));
     OpenBackend backend = TRY(known.open(options, memory));
     if (options.describe_gpu || !options.test_rung.empty()) std::fputs("ready\n", stderr);
     if (options.test_rung == driver::kProgramTrial) TRY(ConfineTrial(options, backend));
@@ -197,6 +199,8 @@ Result<void> Main(const Options& options, HostMemory& memory) {
     // Given away: whoever takes this process over must not answer its own questions.
     if (watched) TRY(server.TellWatched(std::move(watch), workers.TakeWatch()));
     if (!known.on_host_memory) server.ComputesElsewhere();
+    if (counted)
+      server.OnQuotas([quotas](uint64_t bytes) { return RaiseMemoryLimit(bytes - std::min(bytes, quotas)); });
     if (nested) server.KeepFiles();
     if (options.card.oversubscribe) server.ShareCard();
     if (backend.thread) workers.Run(backend.thread);
@@ -278,6 +282,8 @@ constexpr std::pair<ExecOption, Read> kReaders[] = {
     {ExecOption::kCapability, &ReadCapability},
     {ExecOption::kVram, &ReadNumber<&Options::vram>},
     {ExecOption::kHostMemory, &ReadNumber<&Options::host_memory>},
+    {ExecOption::kMostVram, &ReadNumber<&Options::most_vram>},
+    {ExecOption::kMostMemory, &ReadNumber<&Options::most_memory>},
     {ExecOption::kMostThreads, &ReadNumber<&Options::most_threads>},
     {ExecOption::kConfinement, &ReadConfinement},
     {ExecOption::kUser, &ReadUser},

@@ -177,6 +177,7 @@ class ModuleMemory;
 class SavedContext;
 class SpillRoom;
 class TensorMapMaker;
+class VramGrowth;
 class VramPart;
 class TripsMidKernel;
 
@@ -193,6 +194,7 @@ struct GpuCapabilities {
   SavedContext* saved_context = nullptr;
   SpillRoom* spill_room = nullptr;
   TensorMapMaker* tensor_maps = nullptr;
+  VramGrowth* vram_growth = nullptr;
   VramPart* vram_part = nullptr;
   TripsMidKernel* mid_kernel_trips = nullptr;
 };
@@ -252,11 +254,18 @@ class Gpu {
   virtual void DropCaches() = 0;
 };
 
-// The built-in GPU that runs PTX on the CPU. `vram_bytes`: address space of its arena. `threads`: that run a grid
-// together, the caller of Run among them. gpu/soft.
-// `host`: what the context takes of the host's memory beside the arena; outlives it. nullptr: without a limit.
-// `reach`: where the arena lies, one GPU at a time.
-std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes, uint32_t threads, HostMemory* host = nullptr,
+// Of the built-in GPU: what its arena has at first, and what it may grow to (gpu/capability/vram_growth.h); less than
+// that: it does not grow.
+struct VramSize {
+  // NOLINTNEXTLINE(google-explicit-constructor): a size that does not grow is a number.
+  VramSize(uint64_t now, uint64_t later = 0) : bytes(now), most(later) {}
+  uint64_t bytes;
+  uint64_t most;
+};
+// The built-in GPU that runs PTX on the CPU. `threads`: that run a grid together, the caller of Run among them.
+// gpu/soft. `host`: what the context takes of the host's memory beside the arena; outlives it. nullptr: without a
+// limit. `reach`: where the arena lies, one GPU at a time.
+std::unique_ptr<Gpu> MakeSoftGpu(const VramSize& vram, uint32_t threads, HostMemory* host = nullptr,
                                  const ComputeCapability& capability = kDefaultCapability,
                                  const ReachSpace& reach = {});
 

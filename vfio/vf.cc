@@ -49,6 +49,7 @@ const Vf::MessageSpec Vf::kMessages[] = {
     {vf_link::Kind::kShutdown, sizeof(vf_link::Plain), 0, &Vf::HandleShutdown},
     {vf_link::Kind::kPing, sizeof(vf_link::Ping), 0, &Vf::HandlePing},
     {vf_link::Kind::kAdopt, sizeof(vf_link::Adopt), 0, &Vf::HandleAdopt},
+    {vf_link::Kind::kQuotas, sizeof(vf_link::Quotas), 0, &Vf::HandleQuotas},
 };
 
 Result<std::unique_ptr<Vf>> Vf::Start(EventLoop& loop, std::string name, Sockets sockets, const EventBudgets& budgets,
@@ -155,10 +156,23 @@ void Vf::HandlePing(Message& message) {
   to_vgpud_.SendStruct(ping);
 }
 
+void Vf::HandleQuotas(Message& message) {
+  const auto wanted = *message.As<vf_link::Quotas>();
+  const bool fits = ledgers_.Resize(wanted.vram_bytes, wanted.host_memory_bytes);
+  if (fits) figures_.vram_bytes = wanted.vram_bytes;
+  to_vgpud_.SendStruct(vf_link::QuotasSet{.ok = fits,
+                                          .sequence = wanted.sequence,
+                                          .vram_used = ledgers_.vram.used(),
+                                          .host_memory_used = ledgers_.host.used()});
+  if (fits) channels_.QuotasChanged();
+}
+
 // What the vgpud before was told, and perhaps did not live to act on, as one picture of now.
 void Vf::HandleAdopt(Message& message) {
-  LOG(kInfo, "vf={} another vgpud goes on with it (link version {})", figures_.name,
-      message.As<vf_link::Adopt>()->version);
+  const uint32_t version = message.As<vf_link::Adopt>()->version;
+  LOG(kInfo, "vf={} another vgpud goes on with it (link version {})", figures_.name, version);
+  // The executors that it starts know no more than it does.
+  if (version < vf_link::kQuotasSince) channels_.NewExecutorsTakeNoQuotas();
   to_vgpud_.SendStruct(vf_link::Client{vf_link::Kind::kClient, vfio_.connected()});
   to_vgpud_.SendStruct(
       vf_link::Usage{vf_link::Kind::kUsage, channels_.open_channels(), ledgers_.vram.used(), ledgers_.host.used()});

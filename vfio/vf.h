@@ -50,6 +50,7 @@ class Vf {
   void HandleShutdown(Message& message);
   void HandlePing(Message& message);
   void HandleAdopt(Message& message);
+  void HandleQuotas(Message& message);
   struct MessageSpec;
   static const MessageSpec kMessages[];
 

@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -174,6 +175,7 @@ constexpr SyscallRule kExec[] = {
     Refuse("mremap", ENOMEM, Below(0, kGuestWindowEnd)),
     Allow("munmap", AtLeast(0, kGuestWindowEnd)),
     Ask("munmap", Below(0, kGuestWindowEnd)),
+    Allow("prlimit64", Is(0, 0), Is(1, RLIMIT_DATA)),  // when the VF gets more memory; up to its hard limit
     Allow("read", Below(0, kOwnFiles)),
     Allow("sendmsg", Below(0, kOwnFiles)),
     Allow("write", Below(0, kOwnFiles)),

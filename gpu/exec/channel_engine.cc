@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "gpu/capability/vram_growth.h"
+
 namespace vgpud::exec {
 namespace {
 
@@ -51,6 +53,12 @@ ChannelEngine::ChannelEngine(ChannelMemory memory, uint64_t vram_quota, ChannelC
       topics_{&buffer_ops_, &device_ops_, &memory_ops_, &modules_, &queue_ops_, &runtime_, &texture_ops_} {
   channel_.memory().SetState(VGPU_CHANNEL_OPEN);
   channel_.completions().WakeGuest();
+}
+
+void ChannelEngine::SetVramQuota(uint64_t bytes) {
+  vram_share_.SetQuota(bytes);
+  if (!context_.exists()) return;
+  if (VramGrowth* const growth = context_.can().vram_growth; growth != nullptr) growth->SetVramBytes(bytes);
 }
 
 ChannelEngine::Ring ChannelEngine::ConsumeOne(bool alone) {

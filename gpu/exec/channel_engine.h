@@ -76,6 +76,8 @@ class ChannelEngine {
 
   // --- memory and modules ---
   VramShare& vram() { return vram_share_; }
+  // What the whole VF may have from now on.
+  void SetVramQuota(uint64_t bytes);
   HostMemory& memory() { return memory_; }
   ModuleLoader& loader() { return loader_; }
   const ModuleLoader& loader() const { return loader_; }

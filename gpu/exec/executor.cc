@@ -230,7 +230,12 @@ bool Executor::Linger() {
     if (engine_.HasWorkForGpu() || ring == ChannelEngine::Ring::kWaiting) break;
     mu_.unlock();
     for (int i = 0; i < kPauses; ++i) _mm_pause();
+    if (LockSoon()) continue;
+    // Off the GPU first: memory that the I/O thread frees may take it much longer than vgpud waits for us.
+    engine_.WaitUntilGpuIdle();
+    turn_.Leave(ExecState::kReady);
     mu_.lock();
+    break;
   }
   lingers_ = false;
   TellContext();
@@ -262,6 +267,7 @@ void Executor::TakeTurn(uint32_t grant) {
     Op* op = engine_.NextForGpu();
     if (op == nullptr && !lingered) {
       lingered = !Linger();
+      if (!turn_.on_gpu()) return HasLeft();
       continue;
     }
     if (op == nullptr) return LeaveGpu(ExecState::kIdle);
@@ -300,12 +306,16 @@ bool Executor::Step(Op& op) {
   if (engine_.TakeNews() && (engine_.ring_waits() || engine_.any_short())) callbacks().progress();
   if (turn_.on_gpu()) return true;
   engine_.TellRoom();
+  HasLeft();
+  return false;
+}
+
+void Executor::HasLeft() {
   if (engine_.HasWorkForGpu()) {
     turn_.CountPreempt();
   } else {
     turn_.SetIdle();
   }
-  return false;
 }
 
 }  // namespace vgpud::exec

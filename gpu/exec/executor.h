@@ -76,10 +76,13 @@ class Executor {
   void WakeGpuThread() REQUIRES(mu_);
   // Is there something that the GPU thread may do in a turn?
   bool MayCompute() const REQUIRES(mu_) { return engine_.HasWorkForGpu() && !engine_.loader().Pending(); }
+  // Is there work now? It may have left the GPU.
   bool Linger() REQUIRES(mu_);
   bool LockSoon() TRY_ACQUIRE(true, mu_);
   // Off the GPU, when nothing of ours is on it any more. The lock is let go while that is waited for.
   void LeaveGpu(ExecState to) REQUIRES(mu_);
+  // The turn has ended, with or without work left.
+  void HasLeft() REQUIRES(mu_);
   // Waits for work; memory that another VF waits for goes off the card meanwhile.
   void Rest() REQUIRES(mu_);
   // The same, off the GPU.

@@ -38,15 +38,18 @@ void ExitOnSigbus() {
 
 namespace {
 
+rlim_t g_first_limit = RLIM_INFINITY;  // that SetLimits set
+
 // Private writable memory (setrlimit(2), RLIMIT_DATA); the ledger's limit is met long before.
-Result<void> LimitMemory(uint64_t bytes, uint32_t threads) {
-  if (bytes == 0 || kSanitizerBuild) return {};
+Result<void> LimitMemory(const MemoryLimit& memory, uint32_t threads) {
+  if (memory.bytes == 0 || kSanitizerBuild) return {};
   rlimit stack{};
   if (::getrlimit(RLIMIT_STACK, &stack) != 0) return FailErrno("getrlimit(RLIMIT_STACK)");
   const rlim_t per_stack = std::min(stack.rlim_cur, kMostStackBytes);
-  const rlim_t most = bytes + kOwnBytes + (threads + kOwnThreads) * per_stack;
-  const rlimit data{most, most};
+  const rlim_t own = kOwnBytes + (threads + kOwnThreads) * per_stack;
+  const rlimit data{memory.bytes + own, std::max(memory.bytes, memory.most) + own};
   if (::setrlimit(RLIMIT_DATA, &data) != 0) return FailErrno("setrlimit(RLIMIT_DATA)");
+  g_first_limit = data.rlim_cur;
   return {};
 }
 
@@ -61,7 +64,7 @@ Result<void> MakeRoomForGuestFiles() {
 
 }  // namespace
 
-Result<void> SetLimits(uint64_t memory_bytes, uint32_t threads, uint64_t most_threads, uint64_t files) {
+Result<void> SetLimits(const MemoryLimit& memory, uint32_t threads, uint64_t most_threads, uint64_t files) {
   const rlimit no_core{0, 0};
   const rlimit few_fds{kMostExecutorFiles + files, kMostExecutorFiles + files};
   if (::setrlimit(RLIMIT_CORE, &no_core) != 0) return FailErrno("setrlimit(RLIMIT_CORE)");
@@ -69,7 +72,19 @@ Result<void> SetLimits(uint64_t memory_bytes, uint32_t threads, uint64_t most_th
   const rlimit few_threads{most_threads, most_threads};
   if (most_threads != 0 && ::setrlimit(RLIMIT_NPROC, &few_threads) != 0) return FailErrno("setrlimit(RLIMIT_NPROC)");
   TRY(MakeRoomForGuestFiles());
-  return LimitMemory(memory_bytes, threads);
+  return LimitMemory(memory, threads);
+}
+
+Result<void> RaiseMemoryLimit(uint64_t more) {
+  if (g_first_limit == RLIM_INFINITY) return {};
+  rlimit data{};
+  if (::getrlimit(RLIMIT_DATA, &data) != 0) return FailErrno("getrlimit(RLIMIT_DATA)");
+  const rlim_t most = data.rlim_max - std::min(data.rlim_max, g_first_limit);
+  const rlim_t wanted = g_first_limit + std::min<rlim_t>(more, most);
+  if (wanted <= data.rlim_cur) return {};
+  data.rlim_cur = wanted;
+  if (::setrlimit(RLIMIT_DATA, &data) != 0) return FailErrno("setrlimit(RLIMIT_DATA)");
+  return {};
 }
 
 }  // namespace vgpud::exec

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/signal_socket.h"
@@ -182,6 +183,8 @@ Result<void> Server::Handle(Message message) {
       return MapArea(std::move(message));
     case exec_link::Kind::kUnmapArea:
       return UnmapArea(message);
+    case exec_link::Kind::kQuotas:
+      return SetQuotas(message);
     case exec_link::Kind::kLoadReply:
       if (executor_ != nullptr) executor_->engine()->loader().OnReply();
       return {};
@@ -241,7 +244,7 @@ Result<void> Server::Start() {
   executor_ = std::make_unique<Executor>(memory, quota, std::move(turn),
                                          ChannelCallbacks{.interrupt = [fd = call_.get()] { SendSignal(fd); },
                                                           .progress = [fd = progress_.get()] { SignalEventFd(fd); },
-                                                          .make_gpu = [make = make_gpu_, quota] { return make(quota); },
+                                                          .make_gpu = [this] { return make_gpu_(attach_.vram_quota); },
                                                           .now_ns = MonotonicNs,
                                                           .memory = &memory_,
                                                           .work = &*work_,
@@ -262,6 +265,16 @@ Result<void> Server::Start() {
     executor->RunLoader();
   });
   LOG(kInfo, "channel={} guest_pid={} serving", attach_.channel, attach_.guest_pid);
+  return {};
+}
+
+// What the ledger grants counts; these only say what is worth asking for.
+Result<void> Server::SetQuotas(const Message& message) {
+  const auto quotas = TRY(message.As<exec_link::Quotas>());
+  TRY(quotas_changed_((CheckedSize(quotas.vram_bytes) + quotas.host_memory_bytes).saturated()));
+  attach_.vram_quota = quotas.vram_bytes;
+  memory_.SetQuota(quotas.host_memory_bytes);
+  if (executor_ != nullptr) executor_->engine()->SetVramQuota(quotas.vram_bytes);
   return {};
 }
 

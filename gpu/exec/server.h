@@ -38,6 +38,8 @@ class Server {
   void KeepFiles() { keeps_files_ = true; }
   // Before Run: called when the channel is over.
   void AtEnd(std::function<void()> last_words) { last_words_ = std::move(last_words); }
+  // Before Run: called when the quotas of the VF have changed, with both together.
+  void OnQuotas(std::function<Result<void>(uint64_t bytes)> changed) { quotas_changed_ = std::move(changed); }
   // Before Run: the card has less memory than was promised.
   void ShareCard() { shares_card_ = true; }
   // Before Run: starts a thread that runs what it is given.
@@ -54,6 +56,7 @@ class Server {
   [[nodiscard]] Result<void> Attach(Message message);
   [[nodiscard]] Result<void> MapArea(Message message);
   [[nodiscard]] Result<void> UnmapArea(const Message& message);
+  [[nodiscard]] Result<void> SetQuotas(const Message& message);
   [[nodiscard]] Result<void> Start();
   // Asks vgpud-vf for the memory that is wanted and takes the answers in; true when there was something.
   [[nodiscard]] Result<bool> ServeMemoryRequests();
@@ -77,6 +80,7 @@ class Server {
   HostMemory& memory_;
   std::function<void(std::function<void()>)> start_thread_;
   std::function<void()> last_words_ = [] {};
+  std::function<Result<void>(uint64_t bytes)> quotas_changed_ = [](uint64_t) -> Result<void> { return {}; };
   UniqueFd progress_;  // the GPU thread has made progress
   UniqueFd kick_;      // signal sockets (base/signal_socket.h)
   UniqueFd call_;

@@ -206,9 +206,9 @@ GpuResult<void> SoftGpu::CheckGrid(const Program& program, const CodeFunction& c
 
 }  // namespace soft
 
-std::unique_ptr<Gpu> MakeSoftGpu(uint64_t vram_bytes, uint32_t threads, HostMemory* host,
+std::unique_ptr<Gpu> MakeSoftGpu(const VramSize& vram, uint32_t threads, HostMemory* host,
                                  const ComputeCapability& capability, const ReachSpace& reach) {
-  auto gpu = std::make_unique<soft::SoftGpu>(vram_bytes, soft::BestIsa(), threads, host, capability, reach);
+  auto gpu = std::make_unique<soft::SoftGpu>(vram, soft::BestIsa(), threads, host, capability, reach);
   if (soft::Asked("VGPUD_SOFT_CHECK")) gpu->SetCheck();
   if (soft::Asked("VGPUD_SOFT_PROFILE")) gpu->SetProfile();
   return gpu;

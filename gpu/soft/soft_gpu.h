@@ -12,6 +12,7 @@
 #include "gpu/capability/late_mapping.h"
 #include "gpu/capability/module_memory.h"
 #include "gpu/capability/saved_context.h"
+#include "gpu/capability/vram_growth.h"
 #include "gpu/capability/vram_part.h"
 #include "gpu/gpu.h"
 #include "gpu/soft/code/op_table.h"
@@ -34,12 +35,13 @@ class SoftGpu final : public Gpu,
                       public ModuleMemory,
                       public SavedContext,
                       public TripsMidKernel,
+                      public VramGrowth,
                       public VramPart {
  public:
   // `threads`: that run a grid together, the caller of Run among them. `host`: see DeviceState; outlives the GPU.
-  SoftGpu(uint64_t vram_bytes, Isa isa, uint32_t threads = 1, HostMemory* host = nullptr,
+  SoftGpu(const VramSize& vram, Isa isa, uint32_t threads = 1, HostMemory* host = nullptr,
           const ComputeCapability& capability = kDefaultCapability, const ReachSpace& reach = {})
-      : device_(vram_bytes, threads, host, capability, reach), isa_(isa) {}
+      : device_(vram, threads, host, capability, reach), isa_(isa) {}
 
   ~SoftGpu() override;
 
@@ -51,11 +53,13 @@ class SoftGpu final : public Gpu,
             .late_mapping = this,
             .module_memory = this,
             .saved_context = this,
+            .vram_growth = this,
             .vram_part = this,
             .mid_kernel_trips = this};
   }
   uint64_t AllocationBytes(uint64_t bytes) const override { return Arena::Rounded(bytes); }
   bool UseVramPart(uint32_t part) override { return device_.arena.UsePart(part); }
+  void SetVramBytes(uint64_t bytes) override { device_.arena.SetLimit(bytes); }
   GpuResult<GpuVa> Alloc(uint64_t bytes) override { return device_.arena.Alloc(bytes, false); }
   GpuResult<uint64_t> Free(GpuVa address) override;
   GpuResult<void> CopyIn(GpuVa to, std::span<const std::byte> from) override;

@@ -154,6 +154,8 @@ constexpr Attack<Seat> kAttacks[] = {
      [](Seat& s) {
        Send(s, vf_link::Usage{vf_link::Kind::kUsage, 1, uint64_t{1} << 63});
      }},
+    {"quotas-unasked", "answers to quotas that vgpud has not sent",
+     [](Seat& s) { Send(s, vf_link::QuotasSet{.ok = 1}); }},
     {"channel-lies", "an executor for channel 4 billion", [](Seat& s) { Send(s, Need(1, ~uint32_t{0})); }},
     {"hello-twice", "begins a second time", [](Seat& s) { Send(s, vf_link::Hello{}); }},
     {"watched-twice", "a second watch of its jail",

@@ -118,6 +118,7 @@ _VF = {
     "executor-storm": ("vgpud starts executors at the rate of the budget", {"seconds": 4, "pattern": r"attack: \d+ executors in 3 s"}),
     "generation-back": ("the VF is lost, alone", {}),
     "usage-lies": ("the VF is lost, alone", {"pattern": _BROKE, "check": _failed}),
+    "quotas-unasked": ("the VF is lost, alone", {"pattern": _BROKE, "check": _failed}),
     "channel-lies": ("the VF is lost, alone", {"pattern": _BROKE, "check": _failed}),
     "hello-twice": ("the VF is lost, alone", {}),
     "watched-twice": ("the kernel refuses the descriptor (Linux 6.16), else the VF is lost, alone", {"pattern": _NO_DESCRIPTORS}),

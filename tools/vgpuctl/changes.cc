@@ -2,6 +2,8 @@
 // vgpuctl create, set, pause, resume, gpus, gpu, set-gpu, apply
 #include <fmt/core.h>
 
+#include <iterator>
+
 #include "base/units.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/chosen_vfs.h"
@@ -75,35 +77,28 @@ int ChangeVfs(const CtlArgs& args, const char* command, const CtlJson& change) {
   return kExitOk;
 }
 
+// What can be set of a VF that is there, too.
+tl::expected<CtlJson, int> SetBody(const NewVf& vf) {
+  auto body = Knobs(vf.knobs);
+  if (!body) return body;
+  const std::optional<std::string>* const typed[] = {&vf.vram, &vf.host_memory};
+  for (size_t i = 0; i < std::size(kMemoryOptions); ++i) {
+    if (!*typed[i]) continue;
+    const auto bytes = ParseMemory(kMemoryOptions[i], **typed[i]);
+    if (!bytes)
+      return tl::unexpected(
+          Complain(kExitUsage, fmt::format("--{} {}", kMemoryOptions[i].option, bytes.error().context)));
+    (*body)[kMemoryOptions[i].field] = *bytes;
+  }
+  return body;
+}
+
 }  // namespace
 
 tl::expected<CtlJson, int> CreateBody(const NewVf& vf) {
-  auto body = Knobs(vf.knobs);
+  auto body = SetBody(vf);
   if (!body) return body;
   (*body)["name"] = vf.name;
-  const struct {
-    const char* option;
-    const char* field;
-    const std::optional<std::string>& value;
-    uint64_t least;
-    uint64_t most;
-  } memories[] = {{"--vram", "vram_bytes", vf.vram, control::kMinVramBytes, control::kMaxVramBytes},
-                  {"--host-memory", "host_memory_bytes", vf.host_memory, control::kMinHostMemoryBytes,
-                   control::kMaxHostMemoryBytes}};
-  for (const auto& memory : memories) {
-    if (!memory.value) continue;
-    const auto bytes = ParseBytes(*memory.value);
-    if (!bytes)
-      return tl::unexpected(Complain(
-          kExitUsage,
-          fmt::format("{} {}{}", memory.option, bytes.error().context,
-                      memory.value->ends_with('%') ? "; --profile 1/4 gives a part of the GPU's memory" : "")));
-    if (*bytes < memory.least || *bytes > memory.most)
-      return tl::unexpected(
-          Complain(kExitUsage, fmt::format("{} {} is out of range: allowed is {} to {}", memory.option, *memory.value,
-                                           FormatBytes(memory.least), FormatBytes(memory.most))));
-    (*body)[memory.field] = *bytes;
-  }
   if (!vf.profile.empty()) (*body)["profile"] = vf.profile;
   if (!vf.tenant.empty()) (*body)["tenant"] = vf.tenant;
   if (vf.transient) (*body)["transient"] = true;
@@ -158,9 +153,9 @@ int CmdCreate(const CtlArgs& args) {
 }
 
 int CmdSet(const CtlArgs& args) {
-  const auto body = Knobs(args.knobs);
+  const auto body = SetBody(args);
   if (!body) return body.error();
-  if (body->empty()) return Complain(kExitUsage, "nothing to set: give a knob, like --weight or --slice");
+  if (body->empty()) return Complain(kExitUsage, "nothing to set: give a knob, like --weight or --slice, or --vram");
   return ChangeVfs(args, "set", *body);
 }
 
@@ -229,7 +224,7 @@ int CmdApply(const CtlArgs& args) {
     if (!input) return Complain(kExitUsage, input.error().context);
     CtlJson& vf = body["vfs"][input->name];
     if (!vf.is_null()) return Complain(kExitUsage, fmt::format("{} is given twice", input->name));
-    for (const auto& [knob, value] : input->knobs) vf[knob->field] = value;
+    for (const auto& [field, value] : input->fields) vf[field] = value;
   }
   if (body.empty()) return Complain(kExitUsage, "nothing to change: give options of the GPU, or NAME:OPTION=VALUE");
   const auto answer = Ask(args, "PATCH", Path(args, "/v1/settings"), body);

@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 
 #include "base/text/numbers.h"
 #include "base/units.h"
@@ -39,7 +41,6 @@ Result<CtlJson> ParseSwitch(std::string_view text) {
   if (std::find(std::begin(kOff), std::end(kOff), text) != std::end(kOff)) return CtlJson(0);
   return Fail(std::errc::invalid_argument, fmt::format("\"{}\" is neither yes nor no", text));
 }
-
 // Whatever its range.
 Result<CtlJson> ParseForm(const control::KnobInfo& knob, std::string_view text) {
   if (knob.is_switch()) return ParseSwitch(text);
@@ -78,6 +79,36 @@ Result<GroupInput> ParseGroupKnob(const control::KnobInfo& knob, std::string_vie
   return GroupInput{std::string(text.substr(0, equals)), value};
 }
 
+Result<CtlJson> ParseMemory(const MemoryOption& memory, std::string_view text) {
+  const auto bytes = ParseBytes(text);
+  if (!bytes)
+    return Fail(
+        std::errc::invalid_argument,
+        bytes.error().context + (text.ends_with('%') ? "; --profile 1/4 gives a part of the GPU's memory" : ""));
+  if (*bytes >= memory.least && *bytes <= memory.most) return CtlJson(*bytes);
+  return Fail(std::errc::invalid_argument, fmt::format("{} is out of range: allowed is {} to {}", text,
+                                                       FormatBytes(memory.least), FormatBytes(memory.most)));
+}
+
+namespace {
+
+// What can be set of a VF by that option, and how its value is written.
+struct Settable {
+  std::string field;
+  std::function<Result<CtlJson>(std::string_view)> parse;
+};
+std::optional<Settable> SetOf(std::string_view option) {
+  for (const auto& knob : control::Knobs())
+    if (knob.per_vf && knob.option == option)
+      return Settable{knob.field, [&knob](std::string_view text) { return ParseKnob(knob, text); }};
+  for (const auto& memory : kMemoryOptions)
+    if (memory.option == option)
+      return Settable{memory.field, [&memory](std::string_view text) { return ParseMemory(memory, text); }};
+  return std::nullopt;
+}
+
+}  // namespace
+
 Result<VfInput> ParseVfInput(std::string_view text) {
   const auto bad = [&] { return Bad(text, "NAME:OPTION=VALUE,...", "guest-a:weight=300,limit=50%"); };
   const size_t colon = text.find(':');
@@ -89,18 +120,16 @@ Result<VfInput> ParseVfInput(std::string_view text) {
     const size_t equals = part.find('=');
     if (equals == std::string_view::npos) return bad();
     const std::string_view option = part.substr(0, equals);
-    const auto& all = control::Knobs();
-    const auto knob =
-        std::find_if(all.begin(), all.end(), [&](const auto& k) { return k.per_vf && k.option == option; });
-    if (knob == all.end())
+    const auto set = SetOf(option);
+    if (!set)
       return Fail(std::errc::invalid_argument,
                   fmt::format("{}: there is no option \"{}\" of a VF (see: vgpuctl set --help)", input.name, option));
-    if (std::any_of(input.knobs.begin(), input.knobs.end(), [&](const auto& k) { return k.first == &*knob; }))
+    if (std::any_of(input.fields.begin(), input.fields.end(), [&](const auto& f) { return f.first == set->field; }))
       return Fail(std::errc::invalid_argument, fmt::format("{}: {} is given twice", input.name, option));
-    auto value = ParseKnob(*knob, part.substr(equals + 1));
+    auto value = set->parse(part.substr(equals + 1));
     if (!value)
       return Fail(std::errc::invalid_argument, fmt::format("{}: {} {}", input.name, option, value.error().context));
-    input.knobs.emplace_back(&*knob, *value);
+    input.fields.emplace_back(set->field, *value);
     if (comma == std::string_view::npos) return input;
     rest = rest.substr(comma + 1);
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "vgpud/model/api.h"
 #include "vgpud/model/knobs.h"
 
 namespace vgpud::tools {
@@ -27,10 +28,23 @@ struct GroupInput {
 };
 [[nodiscard]] Result<GroupInput> ParseGroupKnob(const control::KnobInfo& knob, std::string_view text);
 
-// "guest-a:weight=300,limit=50%" in pieces.
+// The memory of a VF: an option, and the field of the API.
+struct MemoryOption {
+  const char* option;
+  const char* field;
+  uint64_t least, most;
+};
+inline constexpr MemoryOption kMemoryOptions[] = {
+    {"vram", "vram_bytes", control::kMinVramBytes, control::kMaxVramBytes},
+    {"host-memory", "host_memory_bytes", control::kMinHostMemoryBytes, control::kMaxHostMemoryBytes},
+};
+// "1GiB" or "256M", in the range of the option: bytes.
+[[nodiscard]] Result<CtlJson> ParseMemory(const MemoryOption& memory, std::string_view text);
+
+// "guest-a:weight=300,limit=50%,vram=2GiB" in pieces.
 struct VfInput {
   std::string name;
-  std::vector<std::pair<const control::KnobInfo*, CtlJson>> knobs;
+  std::vector<std::pair<std::string, CtlJson>> fields;  // of the API
 };
 [[nodiscard]] Result<VfInput> ParseVfInput(std::string_view text);
 

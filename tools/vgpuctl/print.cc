@@ -28,12 +28,18 @@ void PrintList(const std::string& name, const CtlJson& list, const std::string& 
                !vf.empty()   ? vf
                : gpu.empty() ? name
                              : gpu,
-               Label(field), Readable(field, change.value("old", CtlJson())),
-               Readable(field, change.value("new", CtlJson())), when);
+               field.ends_with("_bytes") ? field.substr(0, field.size() - 6) : Label(field),
+               ReadableChange(field, change.value("old", CtlJson())),
+               ReadableChange(field, change.value("new", CtlJson())), when);
   }
 }
 
 }  // namespace
+
+std::string ReadableChange(const std::string& field, const CtlJson& value) {
+  return value.is_number_unsigned() && field.ends_with("_bytes") ? FormatBytes(value.get<uint64_t>())
+                                                                 : Readable(field, value);
+}
 
 std::string Readable(const std::string& field, const CtlJson& value) {
   if (value.is_null()) return "none";

@@ -10,6 +10,8 @@ namespace vgpud::tools {
 
 // The value of a field of the API: in the unit of its knob, parts of the GPU in percent, "none" for null.
 std::string Readable(const std::string& field, const CtlJson& value);
+// The same in a line for people, where memory has a unit.
+std::string ReadableChange(const std::string& field, const CtlJson& value);
 // One field per line.
 int PrintFields(const CtlJson& object);
 // What a change did, or with dry_run would do. `name` is whose changes they are unless they say it themselves.

@@ -26,27 +26,26 @@ struct Plan {
   bool empty() const { return conflicts.empty() && destroyed.empty() && changes.empty() && created.empty(); }
 };
 
+// As PATCH /v1/vfs/NAME takes it.
+CtlJson PatchOf(const WantedVf& wanted) {
+  CtlJson body = wanted.settings;
+  if (wanted.vram_bytes) body["vram_bytes"] = *wanted.vram_bytes;
+  if (wanted.host_memory_bytes) body["host_memory_bytes"] = *wanted.host_memory_bytes;
+  return body;
+}
+
 CtlJson Creation(const std::string& name, const WantedVf& wanted) {
   CtlJson body = {{"name", name}};
   if (!wanted.profile.empty()) body["profile"] = wanted.profile;
   if (!wanted.gpu.empty()) body["gpu"] = wanted.gpu;
   if (!wanted.tenant.empty()) body["tenant"] = wanted.tenant;
   if (!wanted.owner.empty()) body.update(*OwnerFields(wanted.owner));
-  if (wanted.vram_bytes) body["vram_bytes"] = *wanted.vram_bytes;
-  if (wanted.host_memory_bytes) body["host_memory_bytes"] = *wanted.host_memory_bytes;
-  for (const auto& setting : wanted.settings.items()) body[setting.key()] = setting.value();
+  body.update(PatchOf(wanted));
   return body;
 }
 
 void FindConflicts(const CtlJson& vf, const WantedVf& wanted, std::vector<std::string>* conflicts) {
   const std::string name = Text(vf, "name");
-  const auto compare = [&](const char* what, const char* field, const std::optional<uint64_t>& bytes) {
-    if (bytes && *bytes != Number(vf, field))
-      conflicts->push_back(
-          fmt::format("{} {} is {} and should be {}: that cannot change while it is there, destroy it "
-                      "first",
-                      name, what, FormatBytes(Number(vf, field)), FormatBytes(*bytes)));
-  };
   if (Text(vf, "state") == "lost") return conflicts->push_back(Text(vf, "reason"));
   if (vf.value("transient", false))
     conflicts->push_back(fmt::format("{} is transient and should not be: destroy it first", name));
@@ -59,8 +58,6 @@ void FindConflicts(const CtlJson& vf, const WantedVf& wanted, std::vector<std::s
   if (!wanted.owner.empty() && wanted.owner != OwnerText(vf))
     conflicts->push_back(fmt::format("{} is owned by {} and should be by {}: destroy it first", name,
                                      OwnerText(vf).empty() ? "nobody" : OwnerText(vf), wanted.owner));
-  compare("vram", "vram_bytes", wanted.vram_bytes);
-  compare("host_memory", "host_memory_bytes", wanted.host_memory_bytes);
 }
 
 tl::expected<Plan, int> MakePlan(const CtlArgs& args) {
@@ -79,7 +76,7 @@ tl::expected<Plan, int> MakePlan(const CtlArgs& args) {
     }
     missing.erase(name);
     FindConflicts(vf, it->second, &plan.conflicts);
-    if (!it->second.settings.empty()) plan.settings["vfs"][name] = it->second.settings;
+    if (const CtlJson patch = PatchOf(it->second); !patch.empty()) plan.settings["vfs"][name] = patch;
   }
   for (const auto& [name, vf] : missing) plan.created.push_back(Creation(name, vf));
   if (!wanted->gpu.empty()) plan.settings["gpu"] = wanted->gpu;
@@ -109,7 +106,8 @@ void PrintDifferences(const Plan& plan, const Words& words) {
                !vf.empty()   ? vf
                : gpu.empty() ? "gpu"
                              : gpu,
-               field, Readable(field, change.value("old", CtlJson())), Readable(field, change.value("new", CtlJson())));
+               field, ReadableChange(field, change.value("old", CtlJson())),
+               ReadableChange(field, change.value("new", CtlJson())));
   }
   for (const CtlJson& vf : plan.created) fmt::print("{} {}\n", Text(vf, "name"), words.missing);
 }

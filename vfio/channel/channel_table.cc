@@ -18,6 +18,10 @@ namespace {
 constexpr std::chrono::milliseconds kDropGrace{100};
 constexpr std::chrono::milliseconds kDropAfterKill{2000};
 
+exec_link::Quotas QuotasOf(const MemoryLedgers& ledgers) {
+  return {.vram_bytes = ledgers.vram.quota(), .host_memory_bytes = ledgers.host.quota()};
+}
+
 }  // namespace
 
 ChannelTable::ChannelTable(EventLoop& loop, MemoryLedgers& ledgers, Config config)
@@ -164,10 +168,18 @@ void ChannelTable::ExecutorStarted(const vf_link::Executor& message, UniqueFd so
   if (!channel->request.kick) attach.doorbells_per_second = config_.guard.budget(GuardedEvent::kDoorbell);
   config_.vf_name.copy(attach.vf_name, sizeof attach.vf_name - 1);
   channel->executor->Attach(attach, {std::exchange(channel->request.kick_ends, nullptr), channel->request.call});
+  if (tells_new_ones_) channel->executor->TellQuotas(QuotasOf(ledgers_));
   channel->doorbells = {};
   channel->executor->MapArea(0, *channel->area);
   for (const auto& [id, buffer] : channel->buffers)
     if (!buffer.area->pieces.empty()) channel->executor->MapArea(id, *buffer.area);
+}
+
+void ChannelTable::QuotasChanged() {
+  tells_new_ones_ = true;
+  for (const Channel& channel : channels_)
+    if (channel.executor != nullptr) channel.executor->TellQuotas(QuotasOf(ledgers_));
+  config_.usage_changed();
 }
 
 void ChannelTable::AskToKill(vf_link::Executor executor) {

@@ -84,6 +84,11 @@ class ChannelTable {
   // Ends every channel of everyone; the owners are told.
   void CloseAll();
 
+  // The quotas of the ledgers are others now: tells the executors.
+  void QuotasChanged();
+  // Executors that start from now on don't understand that.
+  void NewExecutorsTakeNoQuotas() { tells_new_ones_ = false; }
+
   // Messages of vgpud.
   void ExecutorStarted(const vf_link::Executor& message, UniqueFd socket, UniqueFd pidfd);
   void ExecutorFailed(const vf_link::Executor& message);
@@ -154,6 +159,7 @@ class ChannelTable {
   PieceBudget pieces_{kMaxPiecesPerVf};
   std::array<Channel, VGPU_MAX_CHANNELS> channels_;
   uint64_t generations_ = 0;
+  bool tells_new_ones_ = false;  // they may have been started with the quotas of before
   std::shared_ptr<PendingDrop> drop_;
   struct Loads {
     LoadQueue queue;

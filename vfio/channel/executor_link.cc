@@ -18,6 +18,8 @@ namespace vgpud::vfio {
 
 namespace {
 
+constexpr size_t kMostWaiting = 1024;
+
 EventBudgets OnlyMessages(uint32_t per_second) {
   EventBudgets budgets{};
   budgets[static_cast<size_t>(GuardedEvent::kMessage)] = per_second;
@@ -99,6 +101,11 @@ void ExecutorLink::UnmapArea(uint32_t id) {
 
 void ExecutorLink::AllowLoad() { out_->SendStruct(exec_link::Plain{exec_link::Kind::kLoadReply}); }
 
+void ExecutorLink::TellQuotas(const exec_link::Quotas& quotas) {
+  out_->SendStruct(quotas);
+  if (out_->waiting() > kMostWaiting) Kill();
+}
+
 void ExecutorLink::End() {
   if (ending_) return;
   ending_ = true;
@@ -141,7 +148,7 @@ void ExecutorLink::Handle(Message message) {
     if (const auto request = message.As<exec_link::Vram>(); request) {
       out_->SendStruct(events_.memory(*request));
       // An executor that asks without reading the answers gets no more of our memory.
-      if (out_->waiting() > 1024) Kill();
+      if (out_->waiting() > kMostWaiting) Kill();
       return;
     }
   } else if (kind && *kind == exec_link::Kind::kWatched) {

@@ -44,6 +44,7 @@ class ExecutorLink {
   void MapArea(uint32_t id, const Area& area);
   void UnmapArea(uint32_t id);
   void AllowLoad();
+  void TellQuotas(const exec_link::Quotas& quotas);
   // Tells the executor to exit by closing the link; kills it when it has not gone after kExitGrace.
   void End();
   void Kill();

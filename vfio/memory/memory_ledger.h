@@ -13,6 +13,8 @@ namespace vgpud::vfio {
 class MemoryLedger {
  public:
   void SetQuota(uint64_t bytes) { quota_ = bytes; }
+  // Is no more than that in use?
+  bool Fits(uint64_t bytes) const { return used_ <= bytes; }
   // Takes `delta` more bytes for `channel`, or gives back when negative. False, and nothing changes, when that would
   // pass the quota or give back more than the channel holds.
   [[nodiscard]] bool Change(uint32_t channel, int64_t delta) {
@@ -53,6 +55,13 @@ class MemoryLedger {
 struct MemoryLedgers {
   MemoryLedger vram;
   MemoryLedger host;
+  // Both quotas, or neither: false when more is in use.
+  [[nodiscard]] bool Resize(uint64_t vram_bytes, uint64_t host_bytes) {
+    if (!vram.Fits(vram_bytes) || !host.Fits(host_bytes)) return false;
+    vram.SetQuota(vram_bytes);
+    host.SetQuota(host_bytes);
+    return true;
+  }
 };
 
 }  // namespace vgpud::vfio

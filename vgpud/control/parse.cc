@@ -114,14 +114,18 @@ ApiResult<VfDomain> ParseVfDomain(std::string_view body) {
 namespace {
 
 ApiResult<VfPatch> VfPatchOf(const Json& object) {
-  if (const auto ok = CheckKnown(object, KnobNames(true, {"paused"})); !ok) return tl::unexpected(ok.error());
+  if (const auto ok = CheckKnown(object, KnobNames(true, {"paused", "vram_bytes", "host_memory_bytes"})); !ok)
+    return tl::unexpected(ok.error());
   if (object.empty())
-    return ApiFail(ErrorKind::kInvalid, "nothing to change: give a knob, like weight or slice_us, or paused");
+    return ApiFail(ErrorKind::kInvalid,
+                   "nothing to change: give a knob, like weight or slice_us, vram_bytes, host_memory_bytes or paused");
   VfPatch patch;
   auto knobs = ParseVfKnobs(object);
   if (!knobs) return tl::unexpected(knobs.error());
   patch.knobs = std::move(*knobs);
   if (object.contains("paused")) patch.paused = TRY(ParseFlag(object, "paused", false));
+  if (object.contains("vram_bytes")) patch.vram_bytes = TRY(ParseVram(object, 0));
+  if (object.contains("host_memory_bytes")) patch.host_memory_bytes = TRY(ParseHostMemory(object, 0));
   return patch;
 }
 

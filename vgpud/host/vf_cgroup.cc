@@ -39,21 +39,30 @@ VfCgroup::VfCgroup(const CgroupTree& tree, const std::string& vf, const Limits& 
   }
   const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
   const bool bounded = online > 0 && limits.cpus < static_cast<uint64_t>(online);
+  LimitMemory(limits.memory_bytes);
   Set(CgroupController::kPids, "pids.max", fmt::format("{}", limits.pids));
   if (tree.version() == 2) {
     // Who runs out of memory loses the process with the highest score, an executor, and not the VF.
     Set(CgroupController::kMemory, "memory.oom.group", "0");
-    Set(CgroupController::kMemory, "memory.max", fmt::format("{}", limits.memory_bytes));
     SetIfThere(CgroupController::kMemory, "memory.swap.max", "0");
     if (bounded) Set(CgroupController::kCpu, "cpu.max", fmt::format("{} {}", limits.cpus * kPeriodUs, kPeriodUs));
   } else {
-    Set(CgroupController::kMemory, "memory.limit_in_bytes", fmt::format("{}", limits.memory_bytes));
-    SetIfThere(CgroupController::kMemory, "memory.memsw.limit_in_bytes", fmt::format("{}", limits.memory_bytes));
     if (bounded) {
       Set(CgroupController::kCpu, "cpu.cfs_period_us", fmt::format("{}", kPeriodUs));
       Set(CgroupController::kCpu, "cpu.cfs_quota_us", fmt::format("{}", limits.cpus * kPeriodUs));
     }
   }
+}
+
+void VfCgroup::LimitMemory(uint64_t bytes) {
+  const std::string text = fmt::format("{}", bytes);
+  if (tree_.version() == 2) return Set(CgroupController::kMemory, "memory.max", text);
+  // Of version 1: with swap it is never less than without, which refuses the first one when both grow.
+  constexpr const char* kMemory = "memory.limit_in_bytes";
+  const std::string dir = Dir(CgroupController::kMemory);
+  const bool done = dir.empty() || WriteCgroupFile(fmt::format("{}/{}", dir, kMemory), text);
+  SetIfThere(CgroupController::kMemory, "memory.memsw.limit_in_bytes", text);
+  if (!done) Set(CgroupController::kMemory, kMemory, text);
 }
 
 VfCgroup::~VfCgroup() {

@@ -27,6 +27,12 @@ class VfCgroup {
   // threads: one processor more than they have for what is not the kernel itself, 64 MiB per process beside the quotas.
   static Limits LimitsFor(uint64_t vram_bytes, uint64_t host_memory_bytes, uint32_t threads);
 
+  // What the processes may take together from now on, as LimitsFor says it.
+  void LimitMemory(uint64_t bytes);
+
+  // Else nothing does.
+  bool limits_memory() const { return !tree_.parent(CgroupController::kMemory).empty(); }
+
   // More threads than an executor that computes with so many ever has.
   static constexpr uint64_t ThreadsOf(uint32_t threads) { return uint64_t{threads} + 16; }
 

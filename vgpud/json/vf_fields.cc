@@ -92,6 +92,11 @@ ApiResult<std::vector<KnobValue>> ParseKnobs(const Json& object, bool per_vf,
 
 ApiResult<std::vector<KnobValue>> ParseVfKnobs(const Json& object) { return ParseKnobs(object, true, &UsualOfVf); }
 
+ApiResult<uint64_t> ParseVram(const Json& object, uint64_t usual) { return ParseMemory(object, kVram, usual); }
+ApiResult<uint64_t> ParseHostMemory(const Json& object, uint64_t usual) {
+  return ParseMemory(object, kHostMemory, usual);
+}
+
 ApiResult<VfSpec> ParseSpec(const Json& object, const Profile& profile) {
   VfSpec spec;
   spec.profile = profile.name;
@@ -105,9 +110,9 @@ ApiResult<VfSpec> ParseSpec(const Json& object, const Profile& profile) {
   spec.name = name->get<std::string>();
   for (const KnobValue& usual : profile.knobs) SetKnob(spec.view, usual.knob, usual.value);
   for (const KnobValue& given : TRY(ParseVfKnobs(object))) SetKnob(spec.view, given.knob, given.value);
-  spec.vram_bytes = TRY(ParseMemory(object, kVram, profile.vram_bytes.value_or(control::kDefaultVramBytes)));
+  spec.vram_bytes = TRY(ParseVram(object, profile.vram_bytes.value_or(control::kDefaultVramBytes)));
   const uint64_t usual_host = control::DefaultHostMemoryBytes(spec.vram_bytes);
-  spec.host_memory_bytes = TRY(ParseMemory(object, kHostMemory, profile.host_memory_bytes.value_or(usual_host)));
+  spec.host_memory_bytes = TRY(ParseHostMemory(object, profile.host_memory_bytes.value_or(usual_host)));
   return spec;
 }
 

@@ -24,6 +24,9 @@ ApiResult<std::vector<KnobValue>> ParseKnobs(const Json& object, bool per_vf,
 ApiResult<std::vector<KnobValue>> ParseVfKnobs(const Json& object);
 // Name, memory and knobs. What `object` does not have is as in `profile`.
 ApiResult<VfSpec> ParseSpec(const Json& object, const Profile& profile = {});
+// "vram_bytes" and "host_memory_bytes"; `usual`, where `object` says nothing.
+ApiResult<uint64_t> ParseVram(const Json& object, uint64_t usual);
+ApiResult<uint64_t> ParseHostMemory(const Json& object, uint64_t usual);
 // `usual`, where `object` says nothing.
 ApiResult<std::string> ParseTenant(const Json& object, const std::string& usual);
 // The libvirt domain that has the VF; nothing: `object` has none.

@@ -81,6 +81,7 @@ class Comparison {
       }
       const ExpectedShare& expected_was = expected_before[static_cast<size_t>(was - before.vfs.begin())];
       const bool asked = CompareVf(vf.name, was->view, vf.view);
+      CompareMemory(vf.name, was->memory, vf.memory);
       Note(asked ? difference_.changes : difference_.effects, vf.name, "slice_us", Us(expected_was.slice),
            Us(expected_after[i].slice));
       Note(difference_.effects, vf.name, "share", Rounded(expected_was.share), Rounded(expected_after[i].share));
@@ -116,6 +117,11 @@ class Comparison {
     return before.weight != after.weight || before.slice != after.slice;
   }
 
+  void CompareMemory(const std::string& name, const VfMemory& before, const VfMemory& after) {
+    Note(difference_.changes, name, "vram_bytes", before.vram_bytes, after.vram_bytes);
+    Note(difference_.changes, name, "host_memory_bytes", before.host_memory_bytes, after.host_memory_bytes);
+  }
+
   Difference difference_;
 };
 
@@ -126,6 +132,11 @@ void Apply(const VfPatch& patch, VfView& view) {
   if (weight && *weight != view.weight) view.slice = Ns{0};
   for (const KnobValue& given : patch.knobs) SetKnob(view, given.knob, given.value);
   view.paused = patch.paused.value_or(view.paused);
+}
+
+void Apply(const VfPatch& patch, VfMemory& memory) {
+  memory.vram_bytes = patch.vram_bytes.value_or(memory.vram_bytes);
+  memory.host_memory_bytes = patch.host_memory_bytes.value_or(memory.host_memory_bytes);
 }
 
 void Apply(const GpuPatch& patch, GpuSettings& gpu) {
@@ -208,8 +219,8 @@ FieldValue ToField(const KnobRow& row, uint64_t value) {
   return value;
 }
 
-uint64_t RevisionOf(std::string_view of, const VfView& vf) {
-  std::string text = fmt::format("{} {}", of, vf.paused);
+uint64_t RevisionOf(std::string_view of, const VfView& vf, const VfMemory& memory) {
+  std::string text = fmt::format("{} {} {} {}", of, vf.paused, memory.vram_bytes, memory.host_memory_bytes);
   for (const KnobRow& row : Knobs())
     if (row.per_vf) text += fmt::format(" {}", KnobOf(vf, row.knob));
   return Fingerprint(text);

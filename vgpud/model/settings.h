@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sched/registry.h"
+#include "vgpud/model/vf_memory.h"
 
 namespace vgpud::daemon {
 
@@ -29,7 +30,8 @@ struct GpuSettings {
 };
 struct VfSettings {
   std::string name;
-  VfView view;  // whether it is runnable does not matter
+  VfView view;           // whether it is runnable does not matter
+  VfMemory memory = {};  // of one that is there
 };
 struct Settings {
   GpuSettings gpu;
@@ -45,6 +47,8 @@ struct KnobValue {
 struct VfPatch {
   std::vector<KnobValue> knobs;
   std::optional<bool> paused;
+  std::optional<uint64_t> vram_bytes = {};
+  std::optional<uint64_t> host_memory_bytes = {};
 };
 struct GpuPatch {
   std::optional<std::string> policy;
@@ -59,6 +63,7 @@ struct SettingsPatch {
   std::vector<std::pair<std::string, GpuPatch>> gpus = {};  // by name, each once
 };
 void Apply(const VfPatch& patch, VfView& view);
+void Apply(const VfPatch& patch, VfMemory& memory);
 void Apply(const GpuPatch& patch, GpuSettings& gpu);
 // A line for each setting that `patch` changes without naming it.
 std::vector<std::string> Warnings(const SettingsPatch& patch, const Settings& before, const Settings& after);
@@ -89,7 +94,7 @@ FieldValue ToField(const KnobRow& row, uint64_t value);
 // Numbers that tell the settings of a VF or GPU from others that it had: whoever wants to change what he has seen says
 // which it was, and is told when somebody else was there first. The same settings have the same number, also in the
 // next vgpud. `of`: whose they are. Never 0, and exact as a number of JSON.
-uint64_t RevisionOf(std::string_view of, const VfView& vf);
+uint64_t RevisionOf(std::string_view of, const VfView& vf, const VfMemory& memory);
 uint64_t RevisionOf(std::string_view of, const GpuSettings& gpu);
 
 struct Change {

@@ -12,6 +12,7 @@
 #include "vgpud/model/placement.h"
 #include "vgpud/model/socket_access.h"
 #include "vgpud/model/vf_domain.h"
+#include "vgpud/model/vf_memory.h"
 
 namespace vgpud::daemon {
 
@@ -24,6 +25,7 @@ struct VfSpec {
   VfView view;          // its knobs
   uint64_t vram_bytes = 0;
   uint64_t host_memory_bytes = 0;
+  VfMemory memory() const { return {vram_bytes, host_memory_bytes}; }
   bool transient = false;              // ends with this vgpud; others are back after a restart
   std::string gpu;                     // where it is, or is to be; empty: where `placement` says
   std::optional<Placement> placement;  // none: as the daemon is configured

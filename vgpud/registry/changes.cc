@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/units.h"
 #include "vgpud/host/when_all.h"
 #include "vgpud/registry/preview.h"
 
@@ -39,13 +40,15 @@ ApiResult<void> Changes::Apply(Part* part) const {
   for (const auto& [name, patch] : part->patch.vfs) {
     const auto vf = TRY(vfs_.Get(name));
     if (const auto why_not = vf->Unchangeable()) return tl::unexpected(*why_not);
-    ChangedVf changed{vf, vf->spec().view};
+    ChangedVf changed{vf, vf->spec().view, vf->spec().memory()};
     daemon::Apply(patch, changed.view);
+    daemon::Apply(patch, changed.memory);
     for (VfSettings& other : settings.vfs) {
       if (other.view.vf != vf->id()) continue;
       const bool parked = other.view.paused && !vf->spec().view.paused;
       other.view = changed.view;
       other.view.paused |= parked;
+      other.memory = changed.memory;
     }
     part->vfs.push_back(std::move(changed));
   }
@@ -58,8 +61,54 @@ ApiResult<void> Changes::CheckLimits(const Plan& plan) const {
     for (const ChangedVf& changed : part.vfs) {
       changes.push_back({changed.vf->spec(), changed.vf->spec()});
       changes.back().is.view = changed.view;
+      changes.back().is.vram_bytes = changed.memory.vram_bytes;
+      changes.back().is.host_memory_bytes = changed.memory.host_memory_bytes;
     }
   return limits_.Check(changes);
+}
+
+ApiResult<void> Changes::CheckMemory(const Part& part) const {
+  const GpuRoom room = vfs_.RoomOn(*part.gpu);
+  const bool moves = part.gpu->config().gpu.cuda_oversubscribe;
+  uint64_t more = 0, less = 0;  // at most control::kMaxVramBytes of each VF
+  const std::string* grows = nullptr;
+  for (const ChangedVf& changed : part.vfs) {
+    const VfSpec& spec = changed.vf->spec();
+    if (Larger(spec.memory(), changed.memory) != spec.memory())
+      if (const auto why_not = changed.vf->WhyNotMore()) return tl::unexpected(*why_not);
+    if (changed.memory.vram_bytes <= spec.vram_bytes) {
+      less += spec.vram_bytes - changed.memory.vram_bytes;
+      continue;
+    }
+    more += changed.memory.vram_bytes - spec.vram_bytes;
+    grows = &spec.name;
+    if (moves && room.vram_bytes != 0 && changed.memory.vram_bytes > room.vram_bytes)
+      return ApiFail(ErrorKind::kConflict,
+                     fmt::format("vf \"{}\" wants {} of memory, and the GPU has {}", spec.name,
+                                 FormatBytes(changed.memory.vram_bytes), FormatBytes(room.vram_bytes)),
+                     "vram_bytes");
+  }
+  if (room.vram_bytes == 0 || moves || more <= room.free_bytes() + less || more <= less) return {};
+  return ApiFail(
+      ErrorKind::kConflict,
+      fmt::format("vf \"{}\" wants {} more of memory, and of the {} of the GPU {} are free: give it less, or "
+                  "another VF, or start vgpud with more (--soft-gpu-vram)",
+                  *grows, FormatBytes(more), FormatBytes(room.vram_bytes), FormatBytes(room.free_bytes() + less)),
+      "vram_bytes");
+}
+
+// vgpud-vf decides; this is what it said last.
+ApiResult<void> Changes::CheckUse(const Plan& plan) {
+  for (const Part& part : plan)
+    for (const ChangedVf& changed : part.vfs) {
+      const VfReport now = changed.vf->Report();
+      const VfMemory used{now.vram_used_bytes, now.host_memory_used_bytes};
+      const bool vram = used.vram_bytes > changed.memory.vram_bytes;
+      if (vram || used.host_memory_bytes > changed.memory.host_memory_bytes)
+        return ApiFail(ErrorKind::kConflict, WhyNotLess(now.name, used, changed.memory),
+                       vram ? "vram_bytes" : "host_memory_bytes");
+    }
+  return {};
 }
 
 ApiResult<Changes::Plan> Changes::MakePlan(const SettingsPatch& patch) const {
@@ -67,6 +116,7 @@ ApiResult<Changes::Plan> Changes::MakePlan(const SettingsPatch& patch) const {
   for (Part& part : plan) {
     const Settings before = part.after;
     TRY(Apply(&part));
+    TRY(CheckMemory(part));
     part.difference = TRY(Preview(gpus_, *part.gpu, before, part.after, part.patch));
     part.warnings = Warnings(part.patch, before, part.after);
   }
@@ -95,34 +145,60 @@ GpuThread::Change Changes::Settle(Part& part) {
 void Changes::Make(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done) {
   auto plan = MakePlan(patch);
   if (!plan) return done(tl::unexpected(plan.error()));
+  if (dry_run) {
+    const auto fits = CheckUse(*plan);
+    return done(fits ? ApiResult<ChangeReport>(ReportOf(*plan)) : tl::unexpected(fits.error()));
+  }
+  std::vector<MemoryChange::Item> items;
+  for (const Part& part : *plan)
+    for (const ChangedVf& changed : part.vfs)
+      if (const VfMemory was = changed.vf->spec().memory(); was != changed.memory)
+        items.push_back({changed.vf, was, changed.memory});
+  if (items.empty()) return Carry(*plan, nullptr, std::move(done));
+  const auto memory = MemoryChange::Begin(resizing_, std::move(items));
+  if (!memory) return done(tl::unexpected(memory.error()));
+  (*memory)->Shrink([this, patch, memory = *memory, done = std::move(done)](const ApiResult<void>& shrunk) {
+    if (!shrunk) return done(tl::unexpected(shrunk.error()));
+    // Others may have come in between.
+    auto now = MakePlan(patch);
+    if (now) return Carry(*now, memory, done);
+    memory->Undo([done, why_not = now.error()] { done(tl::unexpected(why_not)); });
+  });
+}
+
+ChangeReport Changes::ReportOf(const Plan& plan) {
   ChangeReport report;
-  for (const Part& part : *plan) {
+  for (const Part& part : plan) {
     const auto append = [](auto& list, const auto& more) { list.insert(list.end(), more.begin(), more.end()); };
     append(report.difference.changes, part.difference.changes);
     append(report.difference.effects, part.difference.effects);
     append(report.warnings, part.warnings);
   }
-  dry_run ? done(report) : Carry(*plan, std::move(report), std::move(done));
+  return report;
 }
 
-void Changes::Carry(Plan& plan, ChangeReport report, Reply<ChangeReport> done) {
+void Changes::Carry(Plan& plan, std::shared_ptr<MemoryChange> memory, Reply<ChangeReport> done) {
   struct Outcome {
     std::vector<std::pair<std::string, uint64_t>> rounds;
     Result<void> kept;
+    ApiResult<void> resized;
   };
   const auto outcome = std::make_shared<Outcome>();
-  const auto over = WhenAll(plan.size() + 1, [outcome, several = plan.size() > 1, report = std::move(report),
+  const auto over = WhenAll(plan.size() + 1, [outcome, several = plan.size() > 1, report = ReportOf(plan), memory,
                                               done = std::move(done)]() mutable {
     const uint64_t round = outcome->rounds.empty() ? 0 : outcome->rounds.front().second;
     if (!outcome->kept)
       return done(ApiFail(ErrorKind::kFailed,
-                          fmt::format("the change is in force from round {} on, but could not be written down and is "
+                          fmt::format("the change is in force from round {} on{}, but could not be written down and is "
                                       "lost when vgpud ends: {}",
-                                      round, outcome->kept.error().context)));
+                                      round, memory != nullptr ? " except for memory, which is as before" : "",
+                                      outcome->kept.error().context)));
+    if (!outcome->resized) return done(tl::unexpected(outcome->resized.error()));
     report.round = round;
     if (several) report.rounds = outcome->rounds;
     done(std::move(report));
   });
+  if (memory != nullptr) memory->Commit();
   std::vector<VfDefinition> definitions;
   for (Part& part : plan) {
     part.gpu->thread().Apply(Settle(part), [outcome, over, name = part.gpu->name()](uint64_t at) {
@@ -132,9 +208,14 @@ void Changes::Carry(Plan& plan, ChangeReport report, Reply<ChangeReport> done) {
     for (const ChangedVf& changed : part.vfs)
       if (store_.Keeps(changed.vf->spec())) definitions.push_back(changed.vf->definition());
   }
-  store_.Keep(definitions, [outcome, over](const Result<void>& result) {
+  store_.Keep(definitions, [outcome, over, memory](const Result<void>& result) {
     outcome->kept = result;
-    over();
+    if (memory == nullptr) return over();
+    if (!result) return memory->Undo(over);
+    memory->Finish([outcome, over](const ApiResult<void>& resized) {
+      outcome->resized = resized;
+      over();
+    });
   });
 }
 

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "vgpud/registry/memory_change.h"
 #include "vgpud/registry/reply.h"
 #include "vgpud/registry/reports.h"
 #include "vgpud/registry/served_gpus.h"
@@ -36,6 +38,7 @@ class Changes {
   struct ChangedVf {
     std::shared_ptr<Vf> vf;
     VfView view;  // its new knobs
+    VfMemory memory;
   };
   // The part of a change that is about one GPU.
   struct Part {
@@ -47,12 +50,18 @@ class Changes {
     std::vector<std::string> warnings;
   };
   using Plan = std::vector<Part>;  // in the order of the GPUs
+  static ChangeReport ReportOf(const Plan& plan);
   // What is to be done, if it may be.
   ApiResult<Plan> MakePlan(const SettingsPatch& patch) const;
   ApiResult<Plan> SplitByGpu(const SettingsPatch& patch) const;
   ApiResult<void> Apply(Part* part) const;
   ApiResult<void> CheckLimits(const Plan& plan) const;
-  void Carry(Plan& plan, ChangeReport report, Reply<ChangeReport> done);
+  // Do programs leave as much?
+  static ApiResult<void> CheckUse(const Plan& plan);
+  // Is there VRAM for it on the GPU?
+  ApiResult<void> CheckMemory(const Part& part) const;
+  // `memory`: of its VFs, after MemoryChange::Shrink; null: all stays as it is.
+  void Carry(Plan& plan, std::shared_ptr<MemoryChange> memory, Reply<ChangeReport> done);
   // Settles what the main thread keeps; returns the rest, for the scheduler thread.
   GpuThread::Change Settle(Part& part);
 
@@ -62,6 +71,7 @@ class Changes {
   const VfLimits& limits_;
   const Reports& reports_;
   std::function<void()> gpu_settings_changed_ = [] {};
+  std::set<VfId> resizing_;
 };
 
 }  // namespace vgpud::daemon

@@ -3,10 +3,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
 #include "vgpud/host/thread_priority.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::daemon {
 namespace {
@@ -25,6 +27,13 @@ void LogHang(const std::string& vf, const SliceWorld::Hang& hang) {
 // The GPU that has no name of its own keeps its history where it was when there could be one only.
 std::string HistoryDir(const std::string& state_dir, const GpuConfig& gpu) {
   return gpu.name == kUnnamedGpu ? state_dir : fmt::format("{}/gpus/{}", state_dir, gpu.name);
+}
+
+// Where the GPU has no size of its own, as large as VFs may be.
+VfMemory MostMemory(const GpuConfig& gpu, uint64_t host_ram_bytes) {
+  const uint64_t host = host_ram_bytes != 0 ? host_ram_bytes : control::kMaxHostMemoryBytes;
+  return {gpu.gpu_vram_bytes != 0 ? gpu.gpu_vram_bytes : control::kMaxVramBytes,
+          std::min(host, control::kMaxHostMemoryBytes)};
 }
 
 std::optional<cpu_set_t> NearProcessors(const Topology* topology, const GpuConfig& gpu) {
@@ -62,6 +71,7 @@ Result<std::unique_ptr<ServedGpu>> ServedGpu::Make(const DaemonParts& around, Gp
                      .choice = config.gpu,
                      .soft_gpu_threads = config.soft_gpu_threads,
                      .soft_gpu_capability = config.soft_gpu_capability,
+                     .most_memory = MostMemory(config, all.host_ram_bytes),
                      .vf_program = all.vf_program,
                      .exec_program = all.exec_program,
                      .confinement = around.confinement,

@@ -28,6 +28,7 @@ Executors::Executors(const VfSurroundings& around, VfSpawner& spawner, VfKeeping
       keeping_(std::move(keeping)),
       id_(id),
       spec_(spec),
+      memory_(spec.memory()),
       events_(std::move(events)) {}
 
 void Executors::Open(UniqueFd grant_page, UniqueFd slot_page) {
@@ -68,9 +69,16 @@ Child::Spec Executors::ProcessFor(int link, int nested_channel, const ChannelOff
           .Add(ExecOption::kVf, spec_.name)
           .Add(ExecOption::kThreads, std::to_string(around_.soft_gpu_threads))
           .Add(ExecOption::kCapability, around_.soft_gpu_capability)
-          .Add(ExecOption::kVram, std::to_string(spec_.vram_bytes))
-          .Add(ExecOption::kHostMemory, std::to_string(spec_.host_memory_bytes))
+          .Add(ExecOption::kVram, std::to_string(memory_.vram_bytes))
+          .Add(ExecOption::kHostMemory, std::to_string(memory_.host_memory_bytes))
+          .Add(ExecOption::kMostVram, std::to_string(around_.most_memory.vram_bytes))
           .Take());
+  // Where nothing else limits them, their own limits stay as they are.
+  if (spawner_.cgroup().limits_memory())
+    add(ExecArguments()
+            .Add(ExecOption::kMostMemory,
+                 std::to_string(around_.most_memory.vram_bytes + around_.most_memory.host_memory_bytes))
+            .Take());
   add(around_.choice.ExecutorArguments(exec_link::kNestedChannelFd));
   add(spawner_.LimitArguments(spec_));
   process.files = {{link, exec_link::kExecLinkFd},

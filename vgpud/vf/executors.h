@@ -41,6 +41,8 @@ class Executors {
 
   // The VF is known to the scheduler thread: from now on there may be executors, which get these pages.
   void Open(UniqueFd grant_page, UniqueFd slot_page);
+  // What new ones may take together with the others.
+  void SetMemory(const VfMemory& memory) { memory_ = memory; }
   // From now on there are no new ones.
   void Refuse() { refuses_ = true; }
   // Goes on with those that an earlier vgpud has left; vgpud-vf has to say of each that it knows it, until InStep.
@@ -104,6 +106,7 @@ class Executors {
   const VfKeeping keeping_;
   const VfId id_;
   const VfSpec spec_;
+  VfMemory memory_;
   const Events events_;
   UniqueFd grant_page_, slot_page_;
   bool open_ = false;

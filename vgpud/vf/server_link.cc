@@ -28,6 +28,7 @@ constexpr MessageSpec kMessages[] = {
     {vf_link::Kind::kPong, sizeof(vf_link::Ping), 0},
     {vf_link::Kind::kChannel, sizeof(vf_link::Channel), 0},
     {vf_link::Kind::kInStep, sizeof(vf_link::Plain), 0},
+    {vf_link::Kind::kQuotasSet, sizeof(vf_link::QuotasSet), 0},
 };
 
 bool HasUnread(int socket) {

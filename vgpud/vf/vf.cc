@@ -73,6 +73,7 @@ uint64_t Vf::SliceUs() const { return static_cast<uint64_t>(expected_.slice / st
 VfSettings Vf::settings() const {
   VfSettings settings{spec_.name, spec_.view};
   settings.view.paused = spec_.view.paused || state_ == State::kParked;
+  settings.memory = spec_.memory();
   return settings;
 }
 
@@ -82,7 +83,7 @@ VfReport Vf::Report() const {
   return {.name = spec_.name,
           .gpu = around_.gpu_name,
           .placed = {},
-          .revision = RevisionOf(ToText(uuid_), spec_.view),
+          .revision = RevisionOf(ToText(uuid_), spec_.view, spec_.memory()),
           .uuid = ToText(uuid_),
           .state = paused ? "paused" : StateName(),
           .reason = paused ? kPausedReason : reason_,
@@ -169,8 +170,9 @@ Result<void> Vf::OnMessage(vf_link::Kind kind, const Message& message) {
 Result<void> Vf::OnHello(const Message& message) {
   if (in_gpu_) return Fail(std::errc::bad_message, "unexpected Hello");
   if (state_ != State::kStarting) return {};
-  server_.Watch();
-  Keep(TRY(message.As<vf_link::Hello>()).version);
+  const uint32_t version = TRY(message.As<vf_link::Hello>()).version;
+  server_.Watch(version);
+  Keep(version);
   JoinGpu();
   return {};
 }
@@ -336,6 +338,25 @@ void Vf::Adopt(const VfView& view) {
   const uint32_t weight_before = spec_.view.weight;
   spec_.view = view;
   if (view.weight != weight_before) SendInfo();
+}
+
+std::optional<ApiError> Vf::WhyNotMore() const {
+  if (executors_.empty() || around_.choice.is_cuda() || spawner_.cgroup().limits_memory()) return std::nullopt;
+  return ApiError{
+      ErrorKind::kConflict,
+      fmt::format(
+          "vf \"{}\": without a control group for memory (vgpuctl gpu says why there is none) only the limit of "
+          "each program's executor holds, and that cannot grow while it runs: end its {} programs first",
+          spec_.name, executors_.size()),
+      {}};
+}
+
+void Vf::Adopt(const VfMemory& memory, const VfMemory& limit) {
+  spec_.vram_bytes = memory.vram_bytes;
+  spec_.host_memory_bytes = memory.host_memory_bytes;
+  executors_.SetMemory(memory);
+  spawner_.cgroup().LimitMemory(
+      VfCgroup::LimitsFor(limit.vram_bytes, limit.host_memory_bytes, around_.soft_gpu_threads).memory_bytes);
 }
 
 void Vf::SetExpectedShare(const ExpectedShare& expected) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/slice_memory.h"
 #include "vgpud/gpu/vf_ledger.h"
@@ -55,6 +56,12 @@ class Vf : public std::enable_shared_from_this<Vf> {
   std::optional<ApiError> Unchangeable() const;
   // Its knobs are these now. The caller tells the GPU. Only while it is not Unchangeable().
   void Adopt(const VfView& view);
+  // Its memory, in steps (registry/memory_change.h). VfServer::SetQuotas:
+  void SetQuotas(const VfMemory& quotas, VfServer::Answer done) { server_.SetQuotas(quotas, std::move(done)); }
+  // Why its memory can't grow, if so.
+  std::optional<ApiError> WhyNotMore() const;
+  // It has been promised that, and new programs get it; all its processes together may take `limit` of the host.
+  void Adopt(const VfMemory& memory, const VfMemory& limit);
   void SetDomain(VfDomain domain) { spec_.domain = std::move(domain); }
   // What its guest is told of its slice, and reports say.
   void SetExpectedShare(const ExpectedShare& expected);

@@ -11,6 +11,7 @@
 
 #include "base/compute_capability.h"
 #include "base/exec_link.h"
+#include "base/units.h"
 #include "vgpud/host/let_in.h"
 
 namespace vgpud::daemon {
@@ -19,8 +20,20 @@ namespace {
 // Of its sockets, in that process.
 constexpr int kVfioNumber = 4;
 constexpr int kChannelsNumber = 5;
+constexpr Ns kQuotasLimit = std::chrono::seconds{10};
+
+std::string Exceeding(const char* what, uint64_t used, uint64_t quota) {
+  return used <= quota ? "" : fmt::format(" {} of its {}, not {}", FormatBytes(used), what, FormatBytes(quota));
+}
 
 }  // namespace
+
+std::string WhyNotLess(const std::string& vf, const VfMemory& used, const VfMemory& wanted) {
+  const std::string vram = Exceeding("memory", used.vram_bytes, wanted.vram_bytes),
+                    host = Exceeding("host memory", used.host_memory_bytes, wanted.host_memory_bytes);
+  return fmt::format("vf \"{}\": its programs use{}{}{}: end some of them, or give it at least that much", vf, vram,
+                     vram.empty() || host.empty() ? "" : " and", host);
+}
 
 VfServer::VfServer(const VfSurroundings& around, VfSpawner& spawner, VfKeeping keeping, const VfDefinition& definition,
                    Events events)
@@ -28,7 +41,9 @@ VfServer::VfServer(const VfSurroundings& around, VfSpawner& spawner, VfKeeping k
       spawner_(spawner),
       keeping_(std::move(keeping)),
       definition_(definition),
-      to_vf_(std::move(events)) {}
+      to_vf_(std::move(events)),
+      quotas_(definition.spec.memory()),
+      most_usage_(quotas_) {}
 
 Result<void> VfServer::Launch(const std::string& vfio_socket, const std::string& channel_socket) {
   SocketPair pair = TRY(MakeSeqpacketPair());
@@ -83,11 +98,60 @@ Result<void> VfServer::Adopt(KeptVf& kept) {
 
 Result<void> VfServer::Listen(uint32_t link_version) {
   TRY(link_->Send(vf_link::Adopt{.version = std::min(link_version, vf_link::kVersion)}));
-  Watch();
+  Watch(link_version);
+  // The earlier vgpud may have ended between the disk and vgpud-vf: what is written down holds.
+  if (link_version >= vf_link::kQuotasSince)
+    SetQuotas(definition_.spec.memory(), [vf = definition_.spec.name](const ApiResult<void>& set) {
+      if (!set) LOG(kError, "vf={}: its memory is not as it was written down: {}", vf, set.error().error);
+    });
   return {};
 }
 
-void VfServer::Watch() { link_->Watch(); }
+void VfServer::Watch(uint32_t link_version) {
+  link_version_ = link_version;
+  link_->Watch();
+}
+
+void VfServer::SetQuotas(const VfMemory& quotas, Answer done) {
+  const std::string& vf = definition_.spec.name;
+  if (link_version_ < vf_link::kQuotasSince)
+    return done(
+        ApiFail(ErrorKind::kConflict,
+                fmt::format("vf \"{}\": an earlier release of vgpud started its vgpud-vf, which keeps the memory "
+                            "it has; make it anew with vgpuctl destroy and create",
+                            vf)));
+  if (question_)
+    return done(ApiFail(ErrorKind::kConflict, fmt::format("vf \"{}\": its memory is changing already", vf)));
+  const vf_link::Quotas message{
+      .sequence = ++quotas_asked_, .vram_bytes = quotas.vram_bytes, .host_memory_bytes = quotas.host_memory_bytes};
+  if (const auto sent = Send(message); !sent)
+    return done(ApiFail(ErrorKind::kFailed,
+                        fmt::format("vf \"{}\": vgpud-vf takes no messages: {}", vf, sent.error().context)));
+  most_usage_ = Larger(most_usage_, quotas);
+  question_ =
+      Question{quotas, std::move(done),
+               around_.loop.Timer([this] { to_vf_.on_lost("vgpud-vf does not answer what memory its programs use"); })};
+  question_->too_long->Arm(kQuotasLimit);
+}
+
+Result<void> VfServer::OnQuotasSet(const Message& message) {
+  const auto set = TRY(message.As<vf_link::QuotasSet>());
+  if (!question_ || set.sequence != quotas_asked_ || set.ok > 1)
+    return Fail(std::errc::bad_message, "unexpected QuotasSet");
+  const VfMemory wanted = question_->quotas, used{set.vram_used, set.host_memory_used};
+  const bool fits = Larger(used, wanted) == wanted;
+  if (fits != (set.ok != 0) || Larger(used, most_usage_) != most_usage_)
+    return Fail(std::errc::bad_message, fmt::format("{} and {} bytes in use, and {} new quotas", used.vram_bytes,
+                                                    used.host_memory_bytes, fits ? "refuses" : "takes"));
+  if (fits) quotas_ = wanted;
+  most_usage_ = quotas_;
+  const auto question = std::exchange(question_, std::nullopt);
+  if (fits) return question->done({}), Result<void>{};
+  const bool vram = used.vram_bytes > wanted.vram_bytes;
+  question->done(ApiFail(ErrorKind::kConflict, WhyNotLess(definition_.spec.name, used, wanted),
+                         vram ? "vram_bytes" : "host_memory_bytes"));
+  return {};
+}
 
 Result<void> VfServer::GiveTo(KeptVf* kept) {
   kept->link = TRY(Dup(link_->fd()));
@@ -111,10 +175,9 @@ Result<void> VfServer::OnMessage(vf_link::Kind kind, const Message& message) {
     vf_link::Kind kind;
     Result<void> (VfServer::*handle)(const Message&);
   } kHandlers[] = {
-      {vf_link::Kind::kClient, &VfServer::OnClient},
-      {vf_link::Kind::kUsage, &VfServer::OnUsage},
-      {vf_link::Kind::kEvents, &VfServer::OnEvents},
-      {vf_link::Kind::kWatched, &VfServer::OnWatched},
+      {vf_link::Kind::kClient, &VfServer::OnClient},       {vf_link::Kind::kUsage, &VfServer::OnUsage},
+      {vf_link::Kind::kEvents, &VfServer::OnEvents},       {vf_link::Kind::kWatched, &VfServer::OnWatched},
+      {vf_link::Kind::kQuotasSet, &VfServer::OnQuotasSet},
   };
   for (const auto& handler : kHandlers)
     if (handler.kind == kind) return (this->*handler.handle)(message);
@@ -131,12 +194,11 @@ Result<void> VfServer::OnClient(const Message& message) {
 // The figures are for display. Impossible ones show that vgpud-vf is no longer ours.
 Result<void> VfServer::OnUsage(const Message& message) {
   const auto usage = TRY(message.As<vf_link::Usage>());
-  const VfSpec& spec = definition_.spec;
-  if (usage.channels > kMaxExecutors || usage.vram_used > spec.vram_bytes ||
-      usage.host_memory_used > spec.host_memory_bytes)
+  const auto& [vram, host_memory] = most_usage_;
+  if (usage.channels > kMaxExecutors || usage.vram_used > vram || usage.host_memory_used > host_memory)
     return Fail(std::errc::bad_message,
                 fmt::format("{} bytes of {} and {} bytes of {} of the host in use by {} channels", usage.vram_used,
-                            spec.vram_bytes, usage.host_memory_used, spec.host_memory_bytes, usage.channels));
+                            vram, usage.host_memory_used, host_memory, usage.channels));
   present_.vram_used = usage.vram_used;
   present_.host_memory_used = usage.host_memory_used;
   return {};
@@ -183,6 +245,9 @@ void VfServer::OnEnded() {
   process_.reset();
   last_report_ = link_->report();
   link_.reset();
+  if (const auto question = std::exchange(question_, std::nullopt))
+    question->done(ApiFail(ErrorKind::kFailed,
+                           fmt::format("vf \"{}\": vgpud-vf ended while its memory changed", definition_.spec.name)));
   to_vf_.on_ended(ending->text, !present_.client_connected);
 }
 

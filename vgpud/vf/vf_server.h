@@ -13,6 +13,7 @@
 #include "base/message.h"
 #include "base/vf_link.h"
 #include "vgpud/host/child.h"
+#include "vgpud/model/api_error.h"
 #include "vgpud/model/definition.h"
 #include "vgpud/model/server_report.h"
 #include "vgpud/vf/kept_vf.h"
@@ -21,6 +22,9 @@
 #include "vgpud/vf/vf_surroundings.h"
 
 namespace vgpud::daemon {
+
+// For clients: `used` is more than `wanted`.
+std::string WhyNotLess(const std::string& vf, const VfMemory& used, const VfMemory& wanted);
 
 class VfServer {
  public:
@@ -43,8 +47,12 @@ class VfServer {
   // Goes on with one that an earlier vgpud has left. Listen() asks it what it knows.
   [[nodiscard]] Result<void> Adopt(KeptVf& kept);
   [[nodiscard]] Result<void> Listen(uint32_t link_version);
-  // It serves: from now on it has to answer.
-  void Watch();
+  // It serves, and knows that version of the link: from now on it has to answer.
+  void Watch(uint32_t link_version);
+  // Asks it to keep its guests within `quotas`, all of it or nothing. An error: more is in use, with the figures; or it
+  // has ended. One question at a time.
+  using Answer = std::function<void(ApiResult<void>)>;
+  void SetQuotas(const VfMemory& quotas, Answer done);
   // Its process, link and log, for the next vgpud. Once.
   [[nodiscard]] Result<void> GiveTo(KeptVf* kept);
 
@@ -78,6 +86,7 @@ class VfServer {
   Result<void> OnUsage(const Message& message);
   Result<void> OnEvents(const Message& message);
   Result<void> OnWatched(const Message& message);
+  Result<void> OnQuotasSet(const Message& message);
   void MakeLink(UniqueFd socket, uint64_t asked = 0);
   void WatchSyscalls(UniqueFd watch);
   void OnEnded();
@@ -95,6 +104,16 @@ class VfServer {
   std::unique_ptr<SyscallWatch> syscalls_;
   Present present_;
   vf_link::Events events_;
+  struct Question {
+    VfMemory quotas;
+    Answer done;
+    EventLoop::WatchPtr too_long;
+  };
+  uint32_t link_version_ = 0;
+  VfMemory quotas_;      // as it has said
+  VfMemory most_usage_;  // that its figures may show
+  uint64_t quotas_asked_ = 0;
+  std::optional<Question> question_;
   LogLimiter limiter_{20};
 };
 

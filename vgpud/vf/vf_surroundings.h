@@ -18,6 +18,7 @@
 #include "vgpud/host/confinement.h"
 #include "vgpud/host/worker.h"
 #include "vgpud/keep/keeper.h"
+#include "vgpud/model/vf_memory.h"
 
 namespace vgpud::daemon {
 
@@ -29,6 +30,7 @@ struct VfSurroundings {
   const GpuChoice& choice;
   uint32_t soft_gpu_threads;
   std::string soft_gpu_capability;
+  VfMemory most_memory;  // that a VF may grow to
   std::string vf_program;
   std::string exec_program;
   VfConfinement confinement;

@@ -30,6 +30,8 @@ class VramShare {
   void OnReply(int64_t delta, bool ok, uint64_t vf_used);
 
   uint64_t quota() const { return quota_; }
+  // What the whole VF may have from now on; what was granted stays.
+  void SetQuota(uint64_t quota) { quota_ = quota; }
   uint64_t used() const { return used_; }
   uint64_t granted() const { return granted_; }
 

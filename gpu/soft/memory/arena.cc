@@ -15,6 +15,7 @@
 namespace vgpud::soft {
 namespace {
 constexpr uint64_t kPage = uint64_t{1} << kPageShift;
+constexpr uint64_t kPartBytes = (kMappedVa - kVramVa) / VGPU_BUFFER_PARTS;
 }  // namespace
 
 uint64_t Arena::first_va() { return kArenaVa; }
@@ -22,24 +23,29 @@ uint64_t Arena::reach_bytes() const { return kMappedVa + kMappedBytes - kArenaVa
 uint64_t Arena::vram_va() const { return kVramVa + shift_; }
 uint8_t* Arena::vram_pages() const { return page_map() + (ReachSpace::kBytes + shift_) / kPage; }
 
-Arena::Arena(uint64_t bytes, const ReachSpace& reach)
-    : reach_(reach), bytes_(CheckedSize(bytes).AlignedUp(kPage).saturated()) {
-  if (bytes_ == 0) bytes_ = kPage;
+Arena::Arena(const VramSize& size, const ReachSpace& reach)
+    : reach_(reach), limit_(CheckedSize(std::max<uint64_t>(size.bytes, 1)).AlignedUp(kPage).saturated()) {
   // Mostly of shared memory that is not there: only what is used takes memory.
-  CHECK(bytes_ <= kMappedVa - kVramVa);
+  CHECK(limit_ <= kMappedVa - kVramVa);
   auto pages = Mapping::Anonymous(reach_bytes() / kPage);
   CHECK(pages);
   page_mapped_ = std::move(*pages);
-  CHECK(Place(0));
+  CHECK(Place(0, {limit_, size.most}));
   shared_.emplace(reach);
-  free_[0] = bytes_;
-  page_users_.resize(bytes_ / kPage);
+  free_[0] = bytes();
+  page_users_.resize(bytes() / kPage);
 }
 
 // Memory at that distance from the first address that device memory may have. False: nothing has changed.
-bool Arena::Place(uint64_t shift) {
+bool Arena::Place(uint64_t shift, const VramSize& size) {
   std::byte* const first = reach_.device_memory;
-  auto memory = first == nullptr ? GuardedMemory::Make(bytes_) : GuardedMemory::MakeAt(first + shift, bytes_);
+  const uint64_t most = std::max(size.bytes, std::min(size.most, kMappedVa - kVramVa - shift) / kPage * kPage);
+  const auto make = [&](uint64_t room) {
+    return first == nullptr ? GuardedMemory::Make(size.bytes, room)
+                            : GuardedMemory::MakeAt(first + shift, size.bytes, room);
+  };
+  auto memory = make(most);
+  if (!memory && most != size.bytes) memory = make(size.bytes);
   if (!memory) return false;
   memory_ = std::move(*memory);
   shift_ = shift;
@@ -49,12 +55,22 @@ bool Arena::Place(uint64_t shift) {
 }
 
 bool Arena::UsePart(uint32_t part) {
-  constexpr uint64_t kPartBytes = (kMappedVa - kVramVa) / VGPU_BUFFER_PARTS;
   const uint64_t shift = part * kPartBytes;
   if (shift == shift_) return true;
   // The guard behind it stays within its part, too.
-  const bool fits = part < VGPU_BUFFER_PARTS && bytes_ <= kPartBytes - ReachSpace::kGuard;
-  return fits && free_.size() == 1 && free_.begin()->second == bytes_ && Place(shift);
+  constexpr uint64_t kMost = kPartBytes - ReachSpace::kGuard;
+  const bool fits = part < VGPU_BUFFER_PARTS && bytes() <= kMost;
+  return fits && free_.size() == 1 && free_.begin()->second == bytes() &&
+         Place(shift, {bytes(), std::min<uint64_t>(memory_.most(), kMost)});
+}
+
+bool Arena::Grow() {
+  const uint64_t limit = CheckedSize(limit_.load(std::memory_order_relaxed)).AlignedUp(kPage).saturated();
+  const uint64_t before = bytes(), after = std::min<uint64_t>(limit, memory_.most());
+  if (after <= before || !memory_.Grow(after)) return false;
+  page_users_.resize(after / kPage);
+  PutFree(before, after - before);
+  return true;
 }
 
 void Arena::MapPages(uint64_t offset, uint64_t bytes, int delta) {
@@ -67,7 +83,9 @@ void Arena::MapPages(uint64_t offset, uint64_t bytes, int delta) {
 }
 
 std::optional<uint64_t> Arena::TakeFree(uint64_t bytes) {
-  const auto it = std::find_if(free_.begin(), free_.end(), [&](const auto& range) { return range.second >= bytes; });
+  const auto large = [&](const auto& range) { return range.second >= bytes; };
+  auto it = std::find_if(free_.begin(), free_.end(), large);
+  if (it == free_.end() && Grow()) it = std::find_if(free_.begin(), free_.end(), large);
   if (it == free_.end()) return std::nullopt;
   const uint64_t offset = it->first;
   TakeOf(it, offset, bytes);
@@ -81,9 +99,12 @@ std::optional<MappableMemory::Pieces> Arena::TakePages(uint64_t bytes) {
     const uint64_t end = (range.first + range.second) / kPage * kPage;
     return std::pair(begin, end > begin ? end - begin : 0);
   };
-  uint64_t there = 0;
-  for (const auto& range : free_) there += pages_of(range).second;
-  if (there < bytes) return std::nullopt;
+  const auto there = [&] {
+    uint64_t sum = 0;
+    for (const auto& range : free_) sum += pages_of(range).second;
+    return sum;
+  };
+  if (there() < bytes && !(Grow() && there() >= bytes)) return std::nullopt;
   MappableMemory::Pieces pieces;
   for (auto it = free_.begin(); bytes != 0;) {
     const auto [begin, whole] = pages_of(*it);
@@ -124,8 +145,8 @@ void Arena::PutFree(uint64_t offset, uint64_t bytes) {
 
 GpuResult<GpuVa> Arena::Alloc(uint64_t bytes, bool pinned) {
   if (bytes == 0) return GpuFail(CuStatus::kInvalidValue, "allocation of 0 bytes");
-  if (bytes > bytes_)
-    return GpuFail(CuStatus::kOutOfMemory, fmt::format("{} bytes asked, the device has {}", bytes, bytes_));
+  if (bytes > memory_.most())
+    return GpuFail(CuStatus::kOutOfMemory, fmt::format("{} bytes asked, the device has {}", bytes, memory_.bytes()));
   const uint64_t need = Rounded(bytes);
   const auto offset = TakeFree(need);
   if (!offset) return GpuFail(CuStatus::kOutOfMemory, fmt::format("no free range of {} bytes in device memory", need));
@@ -196,7 +217,7 @@ bool Arena::Contains(GpuVa address, uint64_t bytes) const {
   if (reached < ReachSpace::kBytes) return shared_->Contains(reached, bytes);
   if (Raw(address) >= kMappedVa) return mappable_->Contains(Raw(address) - kMappedVa, bytes);
   const uint64_t offset = Raw(address) - vram_va();
-  if (offset >= bytes_) return false;
+  if (offset >= memory_.most()) return false;
   MutexLock lock(mutex_);
   auto it = used_.upper_bound(offset);
   if (it == used_.begin()) return false;

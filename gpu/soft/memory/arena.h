@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory: one reserved range, an allocator over it, and the 2 MiB page map that kernel accesses are checked by.
-// In front of it lies memory that the host shares, as far as there is any (base/reach_space.h).
-// One thread at a time, but for Contains, Share and Unshare, which any thread may call at any time.
+// Device memory: one reserved range, an allocator over the part of it that is open, which grows when allocations need
+// it, and the 2 MiB page map that kernel accesses are checked by. In front of it lies memory that the host shares, as
+// far as there is any (base/reach_space.h). One thread at a time, but for Contains, Share and Unshare, which any thread
+// may call at any time.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -25,14 +27,16 @@ class StateWriter;
 
 class Arena {
  public:
-  // Reserves `bytes` (rounded up to 2 MiB) of address space between inaccessible pages; memory is taken from the host
-  // page by page when touched.
-  explicit Arena(uint64_t bytes, const ReachSpace& reach = {});
+  // Reserves address space (rounded up to 2 MiB) between inaccessible pages; memory is taken from the host page by page
+  // when touched.
+  explicit Arena(const VramSize& size, const ReachSpace& reach = {});
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
   // VramPart::UseVramPart: moves all of it, while nothing has been allocated.
   bool UsePart(uint32_t part);
+  // It opens no more than `bytes` from now on; what is open stays so. Any thread.
+  void SetLimit(uint64_t bytes) { limit_.store(bytes, std::memory_order_relaxed); }
 
   static constexpr uint64_t kGranule = 512;
   // What Alloc(bytes) takes.
@@ -68,7 +72,8 @@ class Arena {
 
   std::byte* Host(GpuVa address) { return reach_begin() + (Raw(address) - first_va()); }
   std::byte* memory() const { return memory_.data(); }
-  uint64_t bytes() const { return bytes_; }
+  // That are open.
+  uint64_t bytes() const { return memory_.bytes(); }
   // The address of its first byte.
   uint64_t vram_va() const;
   // As kernels reach it: all addresses from first_va() on, where only what pages() says is there.
@@ -100,14 +105,16 @@ class Arena {
   std::optional<MappableMemory::Pieces> TakePages(uint64_t bytes);
   void TakeOf(std::map<uint64_t, uint64_t>::iterator range, uint64_t offset, uint64_t bytes);
   void PutFree(uint64_t offset, uint64_t bytes);
-  bool Place(uint64_t shift);
+  bool Place(uint64_t shift, const VramSize& size);
+  // Opens what the limit allows. False: nothing more.
+  bool Grow();
   uint8_t* page_map() const { return page_mapped_.At<uint8_t>(0); }
   uint8_t* vram_pages() const;
 
   const ReachSpace reach_;
   GuardedMemory memory_;
-  uint64_t bytes_ = 0;
-  uint64_t shift_ = 0;  // from the first address that device memory may have
+  std::atomic<uint64_t> limit_;  // of what is open
+  uint64_t shift_ = 0;           // from the first address that device memory may have
   mutable Mutex mutex_{lock_rank::kArena};
   std::map<uint64_t, Block> used_ GUARDED_BY(mutex_);  // by offset
   std::map<uint64_t, uint64_t> free_;

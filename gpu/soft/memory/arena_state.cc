@@ -12,7 +12,7 @@ constexpr uint64_t kPage = uint64_t{1} << kPageShift;
 
 void Arena::SaveBlocks(StateWriter& out) const {
   MutexLock lock(mutex_);
-  out.Put<uint64_t>(bytes_);
+  out.Put<uint64_t>(this->bytes());
   out.Put<uint64_t>(used_.size());
   for (const auto& [offset, block] : used_) {
     out.Put<uint64_t>(offset);
@@ -29,18 +29,19 @@ void Arena::SaveContents(StateWriter& out) const {
 
 void Arena::LoadBlocks(StateReader& in) {
   const auto bytes = in.Get<uint64_t>();
-  if (in.ok() && bytes != bytes_)
+  const uint64_t all = this->bytes();
+  if (in.ok() && bytes != all)
     return in.Fail({CuStatus::kNotSupported,
-                    fmt::format("saved context: of a device with {} bytes of memory, this one has {}", bytes, bytes_)});
-  const auto count = in.GetUpTo<uint64_t>(bytes_ / kGranule, "number of allocations");
+                    fmt::format("saved context: of a device with {} bytes of memory, this one has {}", bytes, all)});
+  const auto count = in.GetUpTo<uint64_t>(all / kGranule, "number of allocations");
   free_.clear();
   uint64_t end = 0;
   for (uint64_t n = 0; n < count && in.ok(); ++n) {
-    const auto offset = in.GetUpTo<uint64_t>(bytes_ - 1, "place of an allocation");
-    const auto asked = in.GetUpTo<uint64_t>(bytes_ - offset, "size of an allocation");
+    const auto offset = in.GetUpTo<uint64_t>(all - 1, "place of an allocation");
+    const auto asked = in.GetUpTo<uint64_t>(all - offset, "size of an allocation");
     const bool pinned = in.GetBool("kind of an allocation");
     const uint64_t rounded = Rounded(asked);
-    if (offset % kGranule != 0 || offset < end || asked == 0 || rounded > bytes_ - offset) in.Bad("allocation", offset);
+    if (offset % kGranule != 0 || offset < end || asked == 0 || rounded > all - offset) in.Bad("allocation", offset);
     if (!in.ok()) break;
     if (offset != end) free_[end] = offset - end;
     {
@@ -50,7 +51,7 @@ void Arena::LoadBlocks(StateReader& in) {
     MapPages(offset, rounded, 1);
     end = offset + rounded;
   }
-  if (end != bytes_) free_[end] = bytes_ - end;
+  if (end != all) free_[end] = all - end;
 }
 
 void Arena::LoadContents(StateReader& in) {

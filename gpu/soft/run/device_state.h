@@ -21,11 +21,11 @@ class InstructionProfile;
 
 struct DeviceState {
   // `threads`: see WorkerPool. `host`: what the context takes of the host's memory; nullptr: without a limit.
-  explicit DeviceState(uint64_t vram_bytes, uint32_t threads = 1, HostMemory* host = nullptr,
+  explicit DeviceState(const VramSize& vram, uint32_t threads = 1, HostMemory* host = nullptr,
                        const ComputeCapability& with = kDefaultCapability, const ReachSpace& reach = {})
       : capability(with),
         memory(host != nullptr ? *host : unlimited),
-        arena(vram_bytes, reach),
+        arena(vram, reach),
         blocks(memory),
         print(&memory),
         heap(&memory),

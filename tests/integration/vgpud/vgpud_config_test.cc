@@ -233,6 +233,10 @@ TEST_F(StateFile, OnlyWhatTheFileMentionsIsChanged) {
   EXPECT_SAYS(Apply(7), "a weight 300 -> 200, effective at round ");
   EXPECT_EQ(2, Vf("a")["priority"]);
   EXPECT_EQ("", Assert(0));
+  WriteState("[vf.a]\nvram = \"128MiB\"\n");
+  EXPECT_EQ("a vram_bytes is 64MiB and should be 128MiB\n", Assert(7));
+  EXPECT_SAYS(Apply(7), "a vram 64MiB -> 128MiB, effective at round ");
+  EXPECT_EQ("", Assert(0));
   EXPECT_EQ("other should not be there\n", Assert(7, {"--prune"}));
   EXPECT_EQ("other would be destroyed\n", Apply(7, {"--prune", "--dry-run"}));
   EXPECT_EQ("other destroyed\n", Apply(7, {"--prune"}));
@@ -261,9 +265,8 @@ TEST_F(StateFile, WhatCannotBeIsRefusedAndNothingIsChanged) {
   Start("");
   Ctl({"create", "a", "--vram", "64MiB"});
   Ctl({"create", "fleeting", "--vram", "64MiB", "--transient"});
-  WriteState("[vf.a]\nvram = \"1GiB\"\nweight = 300\n[vf.fleeting]\nweight = 300\n[vf.b]\n");
-  const std::string why =
-      "a vram is 64MiB and should be 1GiB: that cannot change while it is there, destroy it first\n";
+  WriteState("[vf.a]\ntenant = \"ml\"\nweight = 300\n[vf.fleeting]\nweight = 300\n[vf.b]\n");
+  const std::string why = "a is of tenant (none) and should be of ml: destroy it first\n";
   EXPECT_SAYS(Apply(5), why);
   EXPECT_SAYS(Apply(5, {"--dry-run"}), "fleeting is transient and should not be: destroy it first\n");
   EXPECT_SAYS(Assert(7), why);

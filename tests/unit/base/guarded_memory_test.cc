@@ -27,6 +27,32 @@ TEST(GuardedMemory, IsZeroedAndWritableToItsLastByte) {
   Write(object + 99);
 }
 
+TEST(GuardedMemory, GrowsInItsPlaceAsFarAsItWasMadeFor) {
+  auto memory = GuardedMemory::Make(GuardedMemory::kPage, 4 * GuardedMemory::kPage);
+  ASSERT_TRUE(memory);
+  std::byte* const begin = memory->data();
+  Write(begin);
+  EXPECT_FALSE(memory->Grow(0)) << "it does not shrink";
+  EXPECT_FALSE(memory->Grow(4 * GuardedMemory::kPage + 1));
+  EXPECT_FALSE(memory->Grow(SIZE_MAX));
+  EXPECT_EQ(GuardedMemory::kPage, memory->bytes());
+  for (const size_t pages : {1, 3, 4}) {
+    ASSERT_TRUE(memory->Grow(pages * GuardedMemory::kPage));
+    EXPECT_EQ(begin, memory->data());
+    EXPECT_EQ(pages * GuardedMemory::kPage, memory->bytes());
+    EXPECT_EQ(std::byte{pages == 1}, begin[(pages - 1) * GuardedMemory::kPage])
+        << "what was there stays, the rest is zero";
+    Write(begin + memory->bytes() - 1);
+  }
+  EXPECT_FALSE(GuardedMemory::Make(2 * GuardedMemory::kPage, GuardedMemory::kPage));
+}
+
+TEST(GuardedMemoryDeathTest, WhatIsNotOpenYetKillsTheWriter) {
+  auto memory = GuardedMemory::Make(GuardedMemory::kPage, 4 * GuardedMemory::kPage);
+  ASSERT_TRUE(memory && memory->Grow(2 * GuardedMemory::kPage));
+  EXPECT_EXIT(Write(memory->data() + 2 * GuardedMemory::kPage), Segfaults, "");
+}
+
 TEST(GuardedMemoryDeathTest, OneByteBehindItKillsTheWriter) {
   const auto memory = GuardedMemory::Make(5000);
   ASSERT_TRUE(memory);

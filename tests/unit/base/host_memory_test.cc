@@ -159,6 +159,24 @@ TEST(HostMemory, AThreadThatWaitsGetsTheAnswerOfTheLedger) {
   EXPECT_TRUE(refused);
 }
 
+TEST(HostMemory, ItsQuotaMayChange) {
+  HostMemory memory(8 * kMiB);
+  Ledger ledger{8 * kMiB};
+  EXPECT_EQ(Answer::kRefused, memory.Ask(HostMemory::Asker::kRing, 9 * kMiB));
+  memory.SetQuota(32 * kMiB);
+  ledger.quota = 32 * kMiB;
+  EXPECT_EQ(Answer::kLater, memory.Ask(HostMemory::Asker::kRing, 9 * kMiB));
+  ledger.Serve(memory);
+  EXPECT_TRUE(memory.Take(9 * kMiB));
+  memory.SetQuota(10 * kMiB);
+  EXPECT_EQ(10 * kMiB, memory.quota());
+  EXPECT_EQ(9 * kMiB, memory.used()) << "what was granted stays";
+  EXPECT_EQ(Answer::kRefused, memory.Ask(HostMemory::Asker::kRing, 11 * kMiB));
+  HostMemory unlimited;
+  unlimited.SetQuota(kMiB);
+  EXPECT_FALSE(unlimited.limited());
+}
+
 TEST(HostMemory, APartIsGivenBackOnce) {
   HostMemory memory;
   ASSERT_TRUE(memory.Take(100));

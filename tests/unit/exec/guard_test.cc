@@ -39,7 +39,7 @@ TEST(Guard, NoCoreDumpsFewDescriptorsAndSoMuchMemory) {
               rlimit threads{};
               ::getrlimit(RLIMIT_NPROC, &threads);
               constexpr uint64_t kMemory = uint64_t{1} << 30;
-              if (!SetLimits(kMemory, 2, 0)) return 1;
+              if (!SetLimits({kMemory, 0}, 2, 0)) return 1;
               if (!Is(RLIMIT_CORE, 0)) return 2;
               if (!Is(RLIMIT_NOFILE, 128)) return 3;
               if (!Is(RLIMIT_NPROC, threads.rlim_cur) && threads.rlim_cur == threads.rlim_max) return 4;
@@ -56,7 +56,7 @@ TEST(Guard, ALargeStackCountsAs64MiB) {
               ::getrlimit(RLIMIT_STACK, &stack);
               if (stack.rlim_max < (1u << 30)) return 0;
               stack.rlim_cur = 1u << 30;
-              if (::setrlimit(RLIMIT_STACK, &stack) != 0 || !SetLimits(1u << 30, 1, 0)) return 1;
+              if (::setrlimit(RLIMIT_STACK, &stack) != 0 || !SetLimits({1u << 30, 0}, 1, 0)) return 1;
               return Is(RLIMIT_DATA, (1u << 30) + 6ull * (64 << 20)) ? 0 : 2;
             }));
 }
@@ -65,10 +65,29 @@ TEST(Guard, WithoutAnAmountMemoryIsNotLimited) {
   EXPECT_EQ(0, StatusOf([] {
               rlimit before{}, after{};
               ::getrlimit(RLIMIT_DATA, &before);
-              if (!SetLimits(0, 1, 77)) return 1;
+              if (!SetLimits({}, 1, 77)) return 1;
               ::getrlimit(RLIMIT_DATA, &after);
               if (before.rlim_cur != after.rlim_cur || before.rlim_max != after.rlim_max) return 2;
               return Is(RLIMIT_NPROC, 77) ? 0 : 3;
+            }));
+}
+
+TEST(Guard, TheMemoryLimitGrowsAsFarAsItMayAndNeverShrinks) {
+  if (kSanitizerBuild) GTEST_SKIP() << "a sanitizer has no such limit";
+  EXPECT_EQ(0, StatusOf([] {
+              const auto now = [] {
+                rlimit data{};
+                ::getrlimit(RLIMIT_DATA, &data);
+                return data;
+              };
+              constexpr uint64_t kMemory = uint64_t{1} << 30;
+              if (!SetLimits({kMemory, 3 * kMemory}, 1, 0)) return 1;
+              const rlimit first = now();
+              if (first.rlim_max != first.rlim_cur + 2 * kMemory) return 2;
+              if (!RaiseMemoryLimit(kMemory) || now().rlim_cur != first.rlim_cur + kMemory) return 3;
+              if (!RaiseMemoryLimit(0) || now().rlim_cur != first.rlim_cur + kMemory) return 4;
+              if (!RaiseMemoryLimit(UINT64_MAX) || now().rlim_cur != first.rlim_max) return 5;
+              return now().rlim_max == first.rlim_max ? 0 : 6;
             }));
 }
 

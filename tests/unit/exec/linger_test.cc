@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A turn without work looks into the ring by itself for a moment: what it takes in there, what it leaves, when it ends.
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "tests/unit/exec/fakes/exec_rig.h"
@@ -98,6 +99,27 @@ TEST(Linger, ARevokeEndsItAtOnce) {
   rig.Turn(5, [&] { rig.Revoke(); });
   EXPECT_EQ(ExecState::kIdle, rig.state());
   EXPECT_LT(rig.now_ns, before + 10'000);
+}
+
+// As the I/O thread does while it frees much memory: vgpud would take the executor for one that hangs.
+TEST(Linger, ItLeavesTheGpuWhileAnotherThreadKeepsTheLock) {
+  Rig rig;
+  std::atomic<bool> lingers = false;
+  rig.on_clock = [&] {
+    rig.now_ns += 1;
+    lingers = true;
+  };
+  rig.Grant();
+  std::thread gpu{[&] { rig.exec->TakeTurn(rig.page.grant.load()); }};
+  while (!lingers) std::this_thread::yield();
+  {
+    const Executor::Engine locked = rig.exec->engine();
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    while (rig.state() == ExecState::kRunning && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+    EXPECT_EQ(ExecState::kReady, rig.state());
+  }
+  gpu.join();
+  EXPECT_EQ(ExecState::kIdle, rig.state());
 }
 
 TEST(Linger, AFloodOfEntriesDoesNotMakeItLonger) {

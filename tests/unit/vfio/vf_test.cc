@@ -73,6 +73,28 @@ TEST_F(VfTest, ItsJailIsWatchedWhereVgpudWantsThat) {
   }
 }
 
+TEST_F(VfTest, NewQuotasAreAnswered) {
+  vf_link::Configure configure;
+  configure.vram_bytes = 64 << 20;
+  StartVf(configure, "quotas");
+  ASSERT_TRUE(ReceiveMessage(vgpud_.get()));  // kHello
+  const auto set = [&](const auto& quotas) -> std::optional<vf_link::QuotasSet> {
+    EXPECT_TRUE(SendStruct(vgpud_.get(), quotas));
+    event_base_loop(loop_.base(), EVLOOP_NONBLOCK);
+    const auto answer = ReceiveMessage(vgpud_.get());
+    return answer ? std::optional(*answer->As<vf_link::QuotasSet>()) : std::nullopt;
+  };
+  for (const uint64_t vram : {uint64_t{1} << 40, uint64_t{1} << 20}) {
+    const auto answer = set(vf_link::Quotas{.sequence = vram + 1, .vram_bytes = vram, .host_memory_bytes = 1 << 20});
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(vf_link::Kind::kQuotasSet, answer->kind);
+    EXPECT_EQ(1u, answer->ok);
+    EXPECT_EQ(vram + 1, answer->sequence);
+    EXPECT_EQ(0u, answer->vram_used + answer->host_memory_used);
+  }
+  EXPECT_EQ(std::nullopt, set(vf_link::Plain{vf_link::Kind::kQuotas})) << "too short";
+}
+
 // QEMU stops a virtual CPU for 5 s when nobody answers what it reads.
 TEST_F(VfTest, WhatAGuestReadsWhileItsVfEndsIsAnswered) {
   StartVf({}, "ends");

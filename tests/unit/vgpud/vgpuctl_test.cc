@@ -168,16 +168,18 @@ TEST(TableTest, ColumnsAreAsWideAsTheirWidestCell) {
 }
 
 TEST(VfInputTest, IsANameAndKnobsWithTheirUnits) {
-  const auto input = ParseVfInput("guest-a:weight=300,limit=50%,slice=2ms,burst=none");
+  const auto input = ParseVfInput("guest-a:weight=300,limit=50%,slice=2ms,burst=none,vram=2GiB");
   ASSERT_TRUE(input) << input.error().context;
   EXPECT_EQ("guest-a", input->name);
-  ASSERT_EQ(4u, input->knobs.size());
-  EXPECT_EQ("weight", input->knobs[0].first->field);
-  EXPECT_EQ(CtlJson(300), input->knobs[0].second);
-  EXPECT_EQ(CtlJson(0.5), input->knobs[1].second);
-  EXPECT_EQ("slice_us", input->knobs[2].first->field);
-  EXPECT_EQ(CtlJson(2000), input->knobs[2].second);
-  EXPECT_EQ(CtlJson(nullptr), input->knobs[3].second);
+  ASSERT_EQ(5u, input->fields.size());
+  EXPECT_EQ("weight", input->fields[0].first);
+  EXPECT_EQ(CtlJson(300), input->fields[0].second);
+  EXPECT_EQ(CtlJson(0.5), input->fields[1].second);
+  EXPECT_EQ("slice_us", input->fields[2].first);
+  EXPECT_EQ(CtlJson(2000), input->fields[2].second);
+  EXPECT_EQ(CtlJson(nullptr), input->fields[3].second);
+  EXPECT_EQ("vram_bytes", input->fields[4].first);
+  EXPECT_EQ(CtlJson(uint64_t{2} << 30), input->fields[4].second);
 }
 
 TEST(VfInputTest, WhatIsWrongIsNamed) {
@@ -192,6 +194,8 @@ TEST(VfInputTest, WhatIsWrongIsNamed) {
            {"a:base-slice=1ms", "no option \"base-slice\""},
            {"a:weight=1,weight=2", "weight is given twice"},
            {"a:slice=2", "a: slice"},
+           {"a:vram=2", "a: vram"},
+           {"a:vram=2GiB,vram=1GiB", "vram is given twice"},
        }) {
     const auto input = ParseVfInput(text);
     ASSERT_FALSE(input) << text;

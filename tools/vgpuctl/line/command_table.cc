@@ -151,7 +151,13 @@ void AddTotal(CLI::App& command, CtlArgs& args) {
   command.add_flag("--total", args.total, "Since the VFs were created, instead of the last second");
 }
 
-// What only a new VF can be given.
+void AddNewMemory(CLI::App& command, CtlArgs& args) {
+  command.add_option("--vram", args.vram, "Memory of the VF, like 2GiB");
+  command.add_option("--host-memory", args.host_memory,
+                     "Memory of the host that the VF's programs may take beside that, as for vgpuctl create");
+}
+
+// What only a new VF can be given, but for its memory.
 void AddMakings(CLI::App& command, CtlArgs& args) {
   command.add_option("--vram", args.vram, "Memory of the VF, like 1GiB (the default)");
   command.add_option("--host-memory", args.host_memory,
@@ -280,9 +286,11 @@ constexpr Row kCommands[] = {
     {"list", "Show all VFs.", "vgpuctl list --filter state=ready --sort name -o wide", Takes(AddView, AddWatch),
      &CmdList, "ls"},
     {"show", "Show VFs with their sockets.", "vgpuctl show guest-a", Takes(AddVfNames), &CmdShow, "describe"},
-    {"set", "Change the share of VFs while they run; takes effect between two turns, for all of them or none.",
-     "vgpuctl set guest-a guest-b --weight 300 --dry-run", Takes(AddVfNames, AddVfKnobs, AddDryRun, AddRevision),
-     &CmdSet},
+    {"set",
+     "Change the share and the memory of VFs while they run, of all of them or none. A share takes effect between two "
+     "turns. Memory grows at once; it shrinks to what programs leave of it, or is refused.",
+     "vgpuctl set guest-a guest-b --weight 300 --dry-run",
+     Takes(AddVfNames, AddVfKnobs, AddNewMemory, AddDryRun, AddRevision), &CmdSet},
     {"pause", "Take the GPU from VFs until they are resumed. Their programs wait, what they owe stays.",
      "vgpuctl pause guest-a", Takes(AddVfNames, AddDryRun, AddRevision), &CmdPause},
     {"resume", "Let paused VFs run again.", "vgpuctl resume --all", Takes(AddVfNames, AddDryRun, AddRevision),

@@ -164,6 +164,16 @@ INSTANTIATE_TEST_SUITE_P(
         {"precedence_of_the_user", [] { return long{::setpriority(PRIO_USER, 0, 5)}; }, kKilled, kKilled},
         {"limits_of_another", [] { return ::syscall(SYS_prlimit64, ::getppid(), RLIMIT_NOFILE, nullptr, nullptr); },
          kKilled, kKilled},
+        {"memory_limit_of_itself",
+         [] {
+           rlimit limit{};
+           return ::getrlimit(RLIMIT_DATA, &limit) == 0 ? long{::setrlimit(RLIMIT_DATA, &limit)} : -1;
+         },
+         0, kKilled, kKilled},
+        {"memory_limit_of_another", [] { return ::syscall(SYS_prlimit64, ::getppid(), RLIMIT_DATA, nullptr, nullptr); },
+         kKilled, kKilled},
+        {"limit_of_files_of_itself", [] { return ::syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, nullptr); },
+         kKilled, kKilled},
         // New processes and programs.
         {"fork", [] { return ::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }, kKilled, kKilled},
         {"vfork", [] { return ::syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0, 0, 0); }, kKilled, kKilled},

@@ -86,5 +86,24 @@ TEST(VramShare, SaysWhatTheVfHasLeftToIt) {
   EXPECT_EQ(share.Query(), std::nullopt) << "the next question is asked anew";
 }
 
+TEST(VramShare, ItsQuotaMayChange) {
+  VramShare share(kChunk);
+  EXPECT_EQ(share.Reserve(3 * kChunk), Answer::kRefused);
+  share.SetQuota(4 * kChunk);
+  EXPECT_EQ(share.Reserve(3 * kChunk), Answer::kAsk);
+  ASSERT_EQ(share.TakeRequest(), std::optional<int64_t>(3 * int64_t{kChunk}));
+  share.OnReply(3 * int64_t{kChunk}, true, 3 * kChunk);
+  ASSERT_EQ(share.Reserve(3 * kChunk), Answer::kGranted);
+  share.Use(3 * kChunk);
+  share.SetQuota(3 * kChunk);
+  EXPECT_EQ(share.Query(), std::nullopt);
+  ASSERT_EQ(share.TakeRequest(), std::optional<int64_t>(0));
+  share.OnReply(0, true, 3 * kChunk);
+  const auto info = share.Query();
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->free, 0u);
+  EXPECT_EQ(info->total, 3 * kChunk);
+}
+
 }  // namespace
 }  // namespace vgpud::exec

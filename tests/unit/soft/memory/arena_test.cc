@@ -30,6 +30,49 @@ TEST(Arena, IsWholePagesAndNeverNothing) {
   EXPECT_EQ(Raw(At(0)), Arena::first_va() + ReachSpace::kBytes);
 }
 
+TEST(Arena, GrowsWhenAnAllocationNeedsItAsFarAsItMay) {
+  Arena arena({kPage, 4 * kPage});
+  const GpuVa first = *arena.Alloc(kPage, false);
+  EXPECT_THAT(arena.Alloc(512, false).error().text, HasSubstr("no free range of 512 bytes"));
+  arena.SetLimit(3 * kPage);
+  EXPECT_EQ(arena.bytes(), kPage) << "nothing has needed it";
+  const GpuVa second = *arena.Alloc(2 * kPage, false);
+  EXPECT_EQ(second, At(kPage));
+  EXPECT_EQ(arena.bytes(), 3 * kPage);
+  for (const uint64_t offset : {uint64_t{0}, 2 * kPage - 1}) {
+    std::byte* const byte = arena.Host(GpuVa{Raw(second) + offset});
+    EXPECT_EQ(*byte, std::byte{0});
+    *byte = std::byte{7};
+  }
+  EXPECT_TRUE(arena.Contains(second, 2 * kPage));
+  EXPECT_FALSE(arena.Contains(second, 2 * kPage + 1));
+  arena.SetLimit(kPage);
+  EXPECT_TRUE(arena.Contains(second, 2 * kPage)) << "what is there stays";
+  EXPECT_FALSE(arena.Alloc(512, false));
+  arena.SetLimit(UINT64_MAX);
+  EXPECT_TRUE(arena.Alloc(kPage, false)) << "all that was reserved";
+  EXPECT_EQ(arena.bytes(), 4 * kPage);
+  EXPECT_FALSE(arena.Alloc(512, false));
+  EXPECT_TRUE(arena.Free(first, false));
+  EXPECT_TRUE(arena.Free(second, false));
+  EXPECT_EQ(*arena.Alloc(3 * kPage, false), At(0)) << "what was open and what was not are one";
+}
+
+TEST(Arena, GrowsByAPartOfAPageAsOne) {
+  Arena arena({kPage, 4 * kPage});
+  arena.SetLimit(kPage + 1);
+  EXPECT_TRUE(arena.Alloc(kPage, false));
+  EXPECT_TRUE(arena.Alloc(1, false));
+}
+
+TEST(Arena, PagesThatAreMappedLaterMakeItGrow) {
+  Arena arena({kPage, 4 * kPage});
+  if (!arena.mappable().possible()) GTEST_SKIP() << "this build maps nothing later";
+  arena.SetLimit(3 * kPage);
+  EXPECT_TRUE(arena.CreateMappable(3 * kPage));
+  EXPECT_FALSE(arena.CreateMappable(kPage));
+}
+
 TEST(Arena, TakesMultiplesOf512) {
   const std::pair<uint64_t, uint64_t> sizes[] = {{0, 0}, {1, 512}, {511, 512}, {512, 512}, {513, 1024}, {1024, 1024}};
   for (const auto& [asked, taken] : sizes) EXPECT_EQ(Arena::Rounded(asked), taken) << asked;

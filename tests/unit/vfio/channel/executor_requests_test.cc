@@ -32,6 +32,30 @@ class ExecutorRequestsTest : public VfRig {
   static constexpr exec_link::Plain kLoad{exec_link::Kind::kLoadRequest};
 };
 
+TEST_F(ExecutorRequestsTest, ExecutorsHearOfNewQuotas) {
+  const auto quotas = [](FakeExecutor& executor) {
+    executor.Drain();
+    std::vector<uint64_t> told;
+    for (const Message& message : executor.messages)
+      if (*message.As<exec_link::Kind>() == exec_link::Kind::kQuotas) {
+        const auto each = *message.As<exec_link::Quotas>();
+        told.insert(told.end(), {each.vram_bytes, each.host_memory_bytes});
+      }
+    return told;
+  };
+  const auto first = OpenWithExecutor(0);
+  EXPECT_EQ(std::vector<uint64_t>{}, quotas(*first)) << "it was started with those of now";
+  ASSERT_TRUE(ledgers.Resize(7 << 20, 9 << 20));
+  channels->QuotasChanged();
+  Pump();
+  EXPECT_EQ((std::vector<uint64_t>{7 << 20, 9 << 20}), quotas(*first));
+  const auto second = OpenWithExecutor(1);
+  EXPECT_EQ((std::vector<uint64_t>{7 << 20, 9 << 20}), quotas(*second)) << "it may have been started before";
+  channels->NewExecutorsTakeNoQuotas();
+  const auto third = OpenWithExecutor(2);
+  EXPECT_EQ(std::vector<uint64_t>{}, quotas(*third));
+}
+
 TEST_F(ExecutorRequestsTest, VramIsGrantedUpToTheQuota) {
   const auto executor = OpenWithExecutor(0);
   executor->Drain();

@@ -80,5 +80,20 @@ TEST(MemoryLedgerTest, WhoIsGoneHoldsNothingAnyMore) {
   EXPECT_EQ(7u, ledger.used()) << "what no executor holds";
 }
 
+TEST(MemoryLedgers, BothQuotasChangeOrNeither) {
+  MemoryLedgers ledgers;
+  ASSERT_TRUE(ledgers.Resize(100, 50));
+  ASSERT_TRUE(ledgers.vram.Change(3, 60) && ledgers.host.Take(20));
+  EXPECT_FALSE(ledgers.Resize(59, 50));
+  EXPECT_FALSE(ledgers.Resize(100, 19));
+  EXPECT_FALSE(ledgers.Resize(200, 19)) << "the larger one waits for the other";
+  EXPECT_EQ(100u, ledgers.vram.quota());
+  EXPECT_EQ(50u, ledgers.host.quota());
+  ASSERT_TRUE(ledgers.Resize(60, 20)) << "down to what is in use";
+  EXPECT_FALSE(ledgers.vram.Change(3, 1) || ledgers.host.Take(1));
+  ASSERT_TRUE(ledgers.Resize(UINT64_MAX, UINT64_MAX));
+  EXPECT_TRUE(ledgers.vram.Change(3, 1));
+}
+
 }  // namespace
 }  // namespace vgpud::vfio

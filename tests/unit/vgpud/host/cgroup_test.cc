@@ -233,6 +233,26 @@ TEST_F(CgroupTest, AVfHasNoSwapBesideItsMemory) {
   EXPECT_EQ("0", Get("own/vgpud-1/b/memory.swap.max"));
 }
 
+TEST_F(CgroupTest, TheMemoryOfAVfChangesWithWhatItHas) {
+  MakeVersion1();
+  const CgroupTree one(Host(kVersion1));
+  const std::string memory = "memory/own/vgpud/vgpud-1/a/memory.limit_in_bytes";
+  const std::string with_swap = "memory/own/vgpud/vgpud-1/a/memory.memsw.limit_in_bytes";
+  Put(with_swap, "");
+  VfCgroup first(one, "a", {.pids = 99, .memory_bytes = 1 << 20, .cpus = 1'000'000});
+  for (const uint64_t bytes : {5u << 20, 3u << 20}) {
+    for (const auto& file : {memory, with_swap}) Put(file, "");
+    first.LimitMemory(bytes);
+    for (const auto& file : {memory, with_swap}) EXPECT_EQ(std::to_string(bytes), Get(file));
+  }
+  MakeVersion2();
+  const CgroupTree two(Host("0::/own\n"));
+  VfCgroup second(two, "b", {.pids = 99, .memory_bytes = 1 << 20, .cpus = 0});
+  Put("own/vgpud-1/b/memory.max", "");
+  second.LimitMemory(5 << 20);
+  EXPECT_EQ("5242880", Get("own/vgpud-1/b/memory.max"));
+}
+
 TEST_F(CgroupTest, WhatCannotBeSetIsSaid) {
   MakeVersion1();
   const CgroupTree tree(Host(kVersion1));

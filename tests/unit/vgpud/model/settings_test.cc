@@ -181,6 +181,22 @@ TEST(SettingsTest, AnotherWeightEndsAFixedSliceUnlessASliceComesWithIt) {
   EXPECT_EQ(700us, view.slice);
 }
 
+TEST(SettingsTest, MemoryIsComparedAsAskedFor) {
+  VfPatch patch;
+  patch.vram_bytes = 7;
+  VfMemory memory{5, 6};
+  Apply(patch, memory);
+  EXPECT_EQ((VfMemory{7, 6}), memory);
+  Settings before = Of("strict", {{}});
+  before.vfs[0].memory = {5, 6};
+  Settings after = before;
+  after.vfs[0].memory = {7, 4};
+  const std::string& name = before.vfs[0].name;
+  EXPECT_EQ((std::vector<Change>{{name, "vram_bytes", uint64_t{5}, uint64_t{7}},
+                                 {name, "host_memory_bytes", uint64_t{6}, uint64_t{4}}}),
+            Compare(before, after).changes);
+}
+
 TEST(SettingsTest, WarnsOfAFixedSliceThatEndsUnasked) {
   const auto warnings = [](const VfPatch& patch) {
     Settings before = Of("strict", {{}});
@@ -262,20 +278,22 @@ TEST(Config, SmallHostsHaveOneThreadForTheSoftGpuLargeOnesHalfTheirCpus) {
 
 TEST(Revision, OtherSettingsHaveAnotherOneAndTheSameTheSame) {
   const VfView vf;
-  std::set<uint64_t> seen = {RevisionOf("a", vf), RevisionOf("b", vf)};
-  EXPECT_EQ(RevisionOf("a", vf), RevisionOf("a", VfView{}));
+  std::set<uint64_t> seen = {RevisionOf("a", vf, {}), RevisionOf("b", vf, {})};
+  EXPECT_EQ(RevisionOf("a", vf, {}), RevisionOf("a", VfView{}, {}));
   size_t all = 2;
   for (const KnobRow& row : Knobs()) {
     if (!row.per_vf) continue;
     VfView other = vf;
     SetKnob(other, row.knob, row.max != KnobOf(vf, row.knob) ? row.max : row.min);
-    EXPECT_TRUE(seen.insert(RevisionOf("a", other)).second) << row.name;
+    EXPECT_TRUE(seen.insert(RevisionOf("a", other, {})).second) << row.name;
     ++all;
   }
   VfView paused = vf;
   paused.paused = true;
-  EXPECT_TRUE(seen.insert(RevisionOf("a", paused)).second);
+  EXPECT_TRUE(seen.insert(RevisionOf("a", paused, {})).second);
   EXPECT_EQ(all + 1, seen.size());
+  EXPECT_TRUE(seen.insert(RevisionOf("a", vf, {1, 0})).second);
+  EXPECT_TRUE(seen.insert(RevisionOf("a", vf, {0, 1})).second);
   GpuSettings gpu, weighted;
   weighted.options.group_weights[3] = 7;
   EXPECT_NE(RevisionOf("a", gpu), RevisionOf("a", weighted));

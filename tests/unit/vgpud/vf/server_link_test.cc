@@ -184,7 +184,7 @@ struct KindRow {
 };
 constexpr KindRow kKinds[] = {{Kind::kHello, 8, 0},         {Kind::kNeedExecutor, 24, 0}, {Kind::kChannelClosed, 24, 0},
                               {Kind::kKillExecutor, 24, 0}, {Kind::kClient, 8, 0},        {Kind::kUsage, 24, 0},
-                              {Kind::kEvents, 160, 0},      {Kind::kWatched, 8, 1}};
+                              {Kind::kEvents, 160, 0},      {Kind::kWatched, 8, 1},       {Kind::kQuotasSet, 32, 0}};
 
 TEST(ServerLinkTest, EachKindHasItsSizeAndItsDescriptors) {
   for (const KindRow& row : kKinds)
