@@ -39,7 +39,7 @@ void Take(tl::expected<void, E>&&) {}
 
 }  // namespace vgpud
 
-// Unwraps a Result (or another tl::expected) or returns its error to our caller.
+// Unwraps an expected value or returns its error to our caller. Not behind `new`: what that has allocated would stay.
 #define TRY(expr)                                                \
   __extension__({                                                \
     auto try_r = (expr);                                         \

@@ -20,6 +20,9 @@ struct Unit {
 constexpr Unit kByteUnits[] = {
     {"TiB", uint64_t{1} << 40}, {"GiB", 1u << 30}, {"MiB", 1u << 20}, {"KiB", 1u << 10}, {"B", 1}};
 constexpr Unit kTimeUnits[] = {{"s", 1'000'000}, {"ms", 1'000}, {"us", 1}};
+// These are read, and never written.
+constexpr Unit kReadTimeUnits[] = {{"h", 3'600'000'000}, {"min", 60'000'000}, {"m", 60'000'000},
+                                   {"s", 1'000'000},     {"ms", 1'000},       {"us", 1}};
 
 Result<uint64_t> Parse(std::string_view text, std::span<const Unit> units, const char* example) {
   const auto bad = [&](const char* why) {
@@ -65,7 +68,7 @@ std::string WithWholeUnit(std::string_view text) {
 }  // namespace
 
 Result<uint64_t> ParseBytes(std::string_view text) { return Parse(WithWholeUnit(text), kByteUnits, "1GiB or 256MiB"); }
-Result<uint64_t> ParseMicroseconds(std::string_view text) { return Parse(text, kTimeUnits, "2ms or 500us"); }
+Result<uint64_t> ParseMicroseconds(std::string_view text) { return Parse(text, kReadTimeUnits, "2ms or 500us"); }
 std::string FormatBytes(uint64_t bytes) { return Format(bytes, kByteUnits); }
 std::string FormatMicroseconds(uint64_t us) { return Format(us, kTimeUnits); }
 

@@ -63,7 +63,7 @@ def measure(daemon):
         }
     finally:
         for name in ("a", "b"):
-            daemon.ctl("destroy", name)
+            daemon.destroy(name)
 
 
 def main(arguments):

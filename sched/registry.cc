@@ -31,7 +31,7 @@ constexpr KnobRow kKnobRows[] = {
     {Knob::kBurst, "burst_us", true, 0, kSecondUs, false, KnobUnit::kMicroseconds,
      "how much more than one slice it may save up under its limit"},
     {Knob::kWakeFirst, "wake_first", true, 0, 1, false, KnobUnit::kNumber,
-     "1: has its slice at the next turn boundary when it wakes up, and so much less at its place"},
+     "yes (1): has its slice at the next turn boundary when it wakes up, and so much less at its place"},
     {Knob::kBaseSlice, "base_slice_us", false, 100, kSecondUs, false, KnobUnit::kMicroseconds,
      "slice of a VF of weight 100"},
     {Knob::kMaxWait, "max_wait_us", false, 1'000, 10 * kSecondUs, true, KnobUnit::kMicroseconds,

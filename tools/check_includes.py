@@ -128,6 +128,7 @@ PRODUCT = [
     ("tools/libvirt/", ["base/", "vgpud/model/api.h"]),
     ("tools/vgpuctl/line/", ["base/", "tools/vgpuctl/", *FOR_CLIENTS]),
     ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", *FOR_CLIENTS]),
+    ("tools/vgpuctl/lists/", ["base/", "tools/vgpuctl/", *FOR_CLIENTS]),
     ("tools/vgpuctl/", ["base/", *FOR_CLIENTS]),
     ("integrations/slurm/", []),
     ("integrations/kubernetes/", ["base/", "tools/vgpuctl/", "tools/vgpuctl/domain/vf_access.h", "vgpud/containers/cdi.h", "vgpud/model/api.h",

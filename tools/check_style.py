@@ -26,8 +26,8 @@ NAMESPACES = (
     ("integrations/kubernetes/", "vgpud::kubernetes"), ("integrations/kubevirt/", "vgpud::kubevirt"), ("bench/", "vgpud::bench"),
     ("base/", "vgpud"), ("sched/", "vgpud|ws_proof"), ("gpu/", "vgpud"),
 )
-# GCC does not destroy what a braced list has made already when TRY returns in the middle of it.
-LEAKS = re.compile(r"\w\{[^;{}]*,\s*TRY\(|\{TRY\([^;{}]*TRY\(")
+# GCC does not destroy what a braced list or `new` has made already when TRY returns in the middle of it.
+LEAKS = re.compile(r"\w\{[^;{}]*,\s*TRY\(|\{TRY\([^;{}]*TRY\(|\bnew [\w:]+\([^;{}]*TRY\(")
 NAMESPACE = re.compile(r"^namespace (\w[\w:]*) \{", re.MULTILINE)
 
 
@@ -80,7 +80,7 @@ def main():
                     found.append(f"{name}:{number}: names a machine or an archive host: {line.strip()[:80]}")
         found += wrong_namespaces(name, text)
         if name.endswith((".cc", ".h")):
-            found += [f"{name}:{text.count(chr(10), 0, hit.start()) + 1}: TRY inside a braced list leaks what stands before it: "
+            found += [f"{name}:{text.count(chr(10), 0, hit.start()) + 1}: TRY inside a braced list or after new leaks what stands before it: "
                       f"give it a variable" for hit in LEAKS.finditer(text)]
         if name.endswith(FORMATTED) and not name.startswith(NOT_FORMATTED):
             to_format.append(name)

@@ -55,7 +55,8 @@ Error Explain(const Api& api, const char* call, Status status, const Card::Choic
 }  // namespace
 
 Result<std::unique_ptr<Card>> Card::Open(const Choice& choice) {
-  std::unique_ptr<Card> card(new Card(TRY(LoadApi(choice.library))));
+  Api loaded = TRY(LoadApi(choice.library));
+  std::unique_ptr<Card> card(new Card(std::move(loaded)));
   card->best_rung_ = choice.best_rung;
   card->maps_host_memory_ = choice.maps_host_memory;
   TRY(card->Find(choice));

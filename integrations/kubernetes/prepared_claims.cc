@@ -64,8 +64,8 @@ Result<PreparedClaim> ParsePreparedClaim(const std::string& text) {
 }
 
 Result<std::unique_ptr<PreparedClaims>> PreparedClaims::Open(const std::string& directory) {
-  std::unique_ptr<PreparedClaims> claims(
-      new PreparedClaims(TRY(daemon::StateFiles::Open(directory, "claims", "--plugins-dir"))));
+  auto files = TRY(daemon::StateFiles::Open(directory, "claims", "--plugins-dir"));
+  std::unique_ptr<PreparedClaims> claims(new PreparedClaims(std::move(files)));
   for (const auto& file : TRY(claims->files_->ReadAll(kSuffix))) {
     auto claim = file.text ? ParsePreparedClaim(*file.text) : tl::unexpected(file.text.error());
     if (claim && claim->id.uid + kSuffix != file.name)

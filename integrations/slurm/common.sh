@@ -131,7 +131,7 @@ end_vf() {
   ctl report >/dev/null || say "vgpud's own account of $1 may lack its last seconds"
   while :; do
     status=0
-    ctl destroy "$1" >/dev/null || status=$?
+    ctl destroy "$1" --force >/dev/null || status=$?
     case $status in
       0 | "$gone") return 0 ;;
       "$conflict") [ "$(date +%s)" -lt "$deadline" ] || return 1 ;; # it is being destroyed already, and its processes take their time

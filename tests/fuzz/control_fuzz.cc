@@ -59,8 +59,8 @@ constexpr std::string_view kPaths[] = {"/v1/vfs",
                                        "/v1/vfs/a/../b",
                                        "*",
                                        "http://x:70000/v1/vfs"};
-constexpr std::string_view kKeys[] = {"dry_run", "queue", "if_revision", "uuid",    "vf",
-                                      "gpu",     "from",  "to",          "last_us", ""};
+constexpr std::string_view kKeys[] = {"dry_run", "queue", "if_revision", "uuid",      "vf", "gpu",
+                                      "from",    "to",    "last_us",     "if_unused", ""};
 constexpr std::string_view kValues[] = {"1",   "0", "a", "soft0", "2026-01-01", "2026-12-31", "99999999999999999999",
                                         "%31", "%", "-1"};
 constexpr std::string_view kFields[] = {"name",

@@ -16,7 +16,7 @@ import sys
 
 ELSEWHERE = {"tools/demo", "tools/test"}
 PAGES = ("README.md", "docs/calendar.md", "docs/configuration.md", "docs/containers.md", "docs/fleet-simulation.md", "docs/gpu-check.md", "docs/gpus.md", "docs/libvirt.md",
-         "docs/observability.md", "docs/queueing.md", "docs/scheduling.md", "docs/tenants.md")
+         "docs/observability.md", "docs/queueing.md", "docs/scheduling.md", "docs/tenants.md", "docs/vgpuctl.md")
 
 
 def blocks(readme):

@@ -202,7 +202,7 @@ def check_that_the_keeper_is_kept_in():
         (keeper,) = vgpud.keepers()
         status = status_of(keeper)
         jail = {key: status[key].strip() for key in ("Seccomp", "NoNewPrivs", "CapEff", "CapPrm")}
-        check(jail == {"Seccomp": "2", "NoNewPrivs": "1", "CapEff": "0" * 16, "CapPrm": "0" * 16}, f"it is in a jail: {jail}")
+        check(harness.SANITIZED or jail == {"Seccomp": "2", "NoNewPrivs": "1", "CapEff": "0" * 16, "CapPrm": "0" * 16}, f"it is in a jail: {jail}")
         path = os.path.join(vgpud.runtime_dir, "keep.sock")
         check(os.stat(path).st_mode & 0o777 == 0o600, "nobody else may connect")
         check(hangs_up(path, 1, []), "it hangs up")

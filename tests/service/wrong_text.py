@@ -146,7 +146,7 @@ def wrong_request(dice):
         text = json.dumps(body | {key: right_json(dice, keys[key])})
         return method, path, dice.choice([text[:dice.randrange(1, len(text))], text + "x", "[" * 5000, text.encode() + b"\xff", "\x00" + text]), "cut or dirty"
     elif how == 5:
-        return method, path + dice.choice(["?dry_run=2", "?colour=1", "?dry_run", "?if_revision=x", "?if_revision=-1", "?if_revision=1&if_revision=1"]), \
+        return method, path + dice.choice(["?dry_run=2", "?colour=1", "?dry_run", "?if_unused=yes", "?if_revision=x", "?if_revision=-1", "?if_revision=1&if_revision=1"]), \
             json.dumps(body), "a wrong query"
     elif how == 6:
         path = dice.choice(["/v1/vfs/", "/v1/gpus/three", "/v1/vfs/nobody", "/v2/vfs/a", "/v1/vfs/a/b", "/v1/vfs/%00", "/v1/../v1/gpus/", "/v1/settings/x"])

@@ -16,6 +16,9 @@ PROGRAM_SECONDS = 120
 
 _SKIPPED = 77
 
+# Is this a build with a sanitizer? Such a build has no jail (base/sanitizer.h).
+SANITIZED = os.environ.get("VGPUD_SANITIZED") == "1"
+
 
 def available():
     """{name: command line} of what was built: all with nvcc, else what the launcher knows."""

@@ -85,7 +85,7 @@ def hot_plug(running, uid):
     refused(virsh("attach-device", NAME, written("made.xml", hostdev("<source profile='1/8'/>")), "--live"), "only when that starts")
     harness.check(config() == before and virsh("domstate", NAME).stdout.strip() == "running", "and nothing has changed")
     meter.stop()
-    ok(ctl("destroy", "spare"), "destroy it")
+    ok(ctl("destroy", "spare", "--force"), "destroy it")
 
 
 def vgpuctl_knows_it():
@@ -136,7 +136,7 @@ def named_and_missing():
     harness.wait_until(lambda: vfs()["mine"]["client_connected"], "QEMU is connected")
     ok(virsh("destroy", NAME), "virsh destroy")
     harness.check(list(vfs()) == ["mine"] and owner("mine") == 0, "the VF stays, its socket is its owner's again")
-    ok(ctl("destroy", "mine"), "destroy it")
+    ok(ctl("destroy", "mine", "--force"), "destroy it")
 
 
 def test():

@@ -69,7 +69,9 @@ def wrong_ones_change_nothing():
 
 def config_attach():
     before = config()
-    ok(ctl("attach", NAME, "--vf", "nobodys", "--config"), "attach --config")
+    attached = ctl("attach", NAME, "--vf", "nobodys", "--config")
+    ok(attached, "attach --config")
+    harness.check('there is no vf "nobodys" yet' in attached.stderr, f"it is said that the VF is not there: {attached.stderr}")
     refused(virsh("start", NAME), "vgpud has no VF nobodys")
     harness.wait_until(lambda: vfs() == {}, "and the VF that was made for it is gone", seen=lambda: str(vfs()))
     ok(ctl("detach", NAME, "--vf", "nobodys", "--config"), "detach --config")
@@ -100,7 +102,7 @@ def hot_plug(running):
     unplug_in_use(running)
     harness.check(vfs()[f"{NAME}-vgpud0"]["executors"] == 1, "the one on the first VF still runs")
     meter.stop()
-    ok(ctl("destroy", "spare"), "destroy it")
+    ok(ctl("destroy", "spare", "--force"), "destroy it")
 
 
 def unplug_in_use(running):
@@ -196,7 +198,7 @@ def whose_is_by_hand():
     harness.wait_until(lambda: whose("by-hand") == (NAME, UUID), "the service knows whose VF it has", 10)
     ok(virsh("destroy", NAME), "destroy it")
     harness.wait_until(lambda: whose("by-hand") == (None, None), "and that it is free", 10)
-    ok(ctl("destroy", "by-hand"), "destroy by-hand")
+    ok(ctl("destroy", "by-hand", "--force"), "destroy by-hand")
 
 
 def vgpud_comes_back(vgpud, libvirtd):
@@ -215,7 +217,7 @@ def vgpud_comes_back(vgpud, libvirtd):
     ok(virsh("destroy", NAME), "destroy it")
     harness.check(whose("mine") == (None, None), "it is nobody's")
     for name in ("mine", "other"):
-        ok(ctl("destroy", name), f"destroy {name}")
+        ok(ctl("destroy", name, "--force"), f"destroy {name}")
 
 
 def test():

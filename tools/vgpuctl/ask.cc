@@ -23,6 +23,15 @@ constexpr std::chrono::milliseconds kLookForDaemonEvery{20};
 constexpr std::chrono::milliseconds kPatienceForNames{1'000};
 constexpr int kNotFound = 404;
 
+bool g_complain_in_json = false;
+
+std::string ObjectOf(const Failure& failure) {
+  CtlJson object{{"apiVersion", control::kApiVersion}, {failure.code == kExitOk ? "warning" : "error", failure.text}};
+  if (failure.code != kExitOk) object["exit_code"] = failure.code;
+  if (!failure.field.empty()) object["field"] = failure.field;
+  return object.dump(-1, ' ', true, CtlJson::error_handler_t::replace);
+}
+
 int ExitCodeOf(int http_status) {
   static constexpr struct {
     int status;
@@ -90,79 +99,106 @@ std::string SimilarVf(const Contact& contact, const std::string& path) {
   return nearest.empty() ? "" : ": " + control::DidYouMeanOneOf(nearest);
 }
 
-// The body of a 2xx answer; else what is wrong is said.
-tl::expected<std::string, int> BodyOf(const Contact& contact, Result<HttpReply> reply, const std::string& path) {
-  if (!reply) {
-    const Error& error = reply.error();
-    if (error.code == std::errc::timed_out)
-      return tl::unexpected(Complain(kExitTimedOut, error.context + "; it may still do it (longer: --timeout)"));
-    if (error.code == std::errc::permission_denied)
-      return tl::unexpected(Complain(kExitRefused, fmt::format("you may not use this vgpud: {}; {}", error.context,
-                                                               NextStepToAccess(SocketOf(contact)))));
-    if (error.code == std::errc::connection_refused)
-      return tl::unexpected(
-          Complain(kExitUnreachable,
-                   fmt::format("no vgpud reachable{}: {} (start it, or name its directory with --runtime-dir or ${}{})",
-                               contact.wait_for_daemon ? fmt::format(" within {} ms", contact.timeout.count()) : "",
-                               error.context, control::kRuntimeDirVariable,
-                               contact.wait_for_daemon ? "" : "; --timeout TIME waits until it is up")));
-    return tl::unexpected(Complain(kExitFailed, error.context));
-  }
+// Why there is no answer at all.
+Failure WhyUnanswered(const Contact& contact, const Error& error) {
+  if (error.code == std::errc::timed_out)
+    return {kExitTimedOut, error.context + "; it may still do it (longer: --timeout)"};
+  if (error.code == std::errc::permission_denied)
+    return {kExitRefused,
+            fmt::format("you may not use this vgpud: {}; {}", error.context, NextStepToAccess(SocketOf(contact)))};
+  if (error.code == std::errc::connection_refused)
+    return {kExitUnreachable,
+            fmt::format("no vgpud reachable{}: {} (start it, or name its directory with --runtime-dir or ${}{})",
+                        contact.wait_for_daemon ? fmt::format(" within {} ms", contact.timeout.count()) : "",
+                        error.context, control::kRuntimeDirVariable,
+                        contact.wait_for_daemon ? "" : "; --timeout TIME waits until it is up")};
+  return {kExitFailed, error.context};
+}
+
+// The body of a 2xx answer.
+tl::expected<std::string, Failure> BodyOf(const Contact& contact, Result<HttpReply> reply, const std::string& path) {
+  if (!reply) return tl::unexpected(WhyUnanswered(contact, reply.error()));
   if (reply->ok()) return std::move(reply->body);
-  const std::string error = reply->Error() + (reply->status == kNotFound ? SimilarVf(contact, path) : "");
-  return tl::unexpected(
-      Complain(ExitCodeOf(reply->status), error.empty() ? fmt::format("vgpud answered {}", reply->status) : error));
+  const CtlJson body = CtlJson::parse(reply->body, nullptr, false);
+  const std::string error = Text(body, "error") + (reply->status == kNotFound ? SimilarVf(contact, path) : "");
+  return tl::unexpected(Failure{ExitCodeOf(reply->status),
+                                error.empty() ? fmt::format("vgpud answered {}", reply->status) : error,
+                                Text(body, "field")});
 }
 
 // The body of a 2xx answer, unless `sink` had it.
-tl::expected<std::string, int> AskRaw(const Contact& contact, const char* method, const std::string& path,
-                                      const std::string& body, const BodySink& sink = nullptr) {
+tl::expected<std::string, Failure> AskRaw(const Contact& contact, const char* method, const std::string& path,
+                                          const std::string& body, const BodySink& sink = nullptr) {
   return BodyOf(contact, Request(contact, SocketOf(contact), method, path, body, sink), path);
 }
 
-tl::expected<Answer, int> Read(tl::expected<std::string, int> raw) {
+tl::expected<Answer, Failure> Read(tl::expected<std::string, Failure> raw) {
   if (!raw) return tl::unexpected(raw.error());
   Answer answer{std::move(*raw), {}};
   answer.json = CtlJson::parse(answer.raw, nullptr, false);
-  if (answer.json.is_discarded()) return tl::unexpected(Complain(kExitFailed, "vgpud answered without JSON"));
+  if (answer.json.is_discarded()) return tl::unexpected(Failure{kExitFailed, "vgpud answered without JSON"});
   return answer;
+}
+
+// What went wrong is said.
+template <class T>
+tl::expected<T, int> Said(tl::expected<T, Failure> answer) {
+  return std::move(answer).map_error([](const Failure& failure) { return Complain(failure); });
 }
 
 std::string TextOf(const CtlJson& body) { return body.is_null() ? std::string() : body.dump(); }
 
 }  // namespace
 
-int Complain(int code, const std::string& text) {
-  fmt::print(stderr, "vgpuctl: {}\n", text);
-  return code;
+void ComplainInJson() { g_complain_in_json = true; }
+
+int Complain(const Failure& failure) {
+  fmt::print(stderr, "{}\n", g_complain_in_json ? ObjectOf(failure) : "vgpuctl: " + failure.text);
+  return failure.code;
+}
+
+int Complain(int code, const std::string& text) { return Complain(Failure{code, text}); }
+
+tl::expected<Answer, Failure> TryToAsk(const Contact& contact, const char* method, const std::string& path,
+                                       const CtlJson& body) {
+  return Read(AskRaw(contact, method, path, TextOf(body)));
 }
 
 tl::expected<Answer, int> Ask(const Contact& contact, const char* method, const std::string& path,
                               const CtlJson& body) {
-  return Read(AskRaw(contact, method, path, TextOf(body)));
+  return Said(TryToAsk(contact, method, path, body));
 }
 
 tl::expected<std::optional<Answer>, int> AskIfServed(const Contact& contact, const char* method,
                                                      const std::string& path, const CtlJson& body) {
   auto reply = Request(contact, SocketOf(contact), method, path, TextOf(body), nullptr);
   if (!reply && reply.error().code == std::errc::connection_refused) return std::nullopt;
-  auto answer = Read(BodyOf(contact, std::move(reply), path));
+  auto answer = Said(Read(BodyOf(contact, std::move(reply), path)));
   if (!answer) return tl::unexpected(answer.error());
   return std::move(*answer);
 }
 
 tl::expected<std::string, int> AskForText(const Contact& contact, const std::string& path) {
-  return AskRaw(contact, "GET", path, {});
+  return Said(AskRaw(contact, "GET", path, {}));
 }
 
 tl::expected<void, int> AskForStream(const Contact& contact, const std::string& path, const BodySink& sink) {
-  const auto answer = AskRaw(contact, "GET", path, {}, sink);
+  const auto answer = Said(AskRaw(contact, "GET", path, {}, sink));
   if (!answer) return tl::unexpected(answer.error());
   return {};
 }
 
+bool CanBeInPath(const std::string& name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+           c == '.';
+  });
+}
+
 std::string WithRevision(const CtlArgs& args, std::string path) {
-  return args.if_revision ? fmt::format("{}?if_revision={}", path, *args.if_revision) : path;
+  if (args.if_revision)
+    path += fmt::format("{}if_revision={}", path.find('?') == std::string::npos ? '?' : '&', *args.if_revision);
+  return path;
 }
 
 int PrintRaw(const std::string& raw) {

@@ -6,10 +6,13 @@
 
 #include "base/units.h"
 #include "tools/vgpuctl/ask.h"
+#include "tools/vgpuctl/chosen_vfs.h"
 #include "tools/vgpuctl/create_body.h"
 #include "tools/vgpuctl/knobs.h"
 #include "tools/vgpuctl/owner.h"
 #include "tools/vgpuctl/print.h"
+#include "tools/vgpuctl/rows.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::tools {
 namespace {
@@ -43,11 +46,35 @@ std::string Path(const CtlArgs& args, std::string path) {
   return path;
 }
 
+int PrintChangeAs(const CtlArgs& args, const std::string& name, const Answer& answer) {
+  return args.json ? PrintData(args.view, answer.raw) : PrintChange(name, answer.json);
+}
+
 int Change(const CtlArgs& args, const char* method, const std::string& path, const CtlJson& body,
            const std::string& name) {
   const auto answer = Ask(args, method, Path(args, path), body);
-  if (!answer) return answer.error();
-  return args.json ? PrintRaw(answer->raw) : PrintChange(name, answer->json);
+  return answer ? PrintChangeAs(args, name, *answer) : answer.error();
+}
+
+// Several VFs change between the same two turns, all of them or none.
+int ChangeVfs(const CtlArgs& args, const char* command, const CtlJson& change) {
+  const auto vfs = ChooseVfs(args, command);
+  if (!vfs) return vfs.error();
+  if (!vfs->several) return Change(args, "PATCH", "/v1/vfs/" + vfs->names.front(), change, vfs->names.front());
+  CtlJson body = CtlJson::object();
+  std::string all;
+  for (const std::string& name : vfs->names) {
+    body["vfs"][name] = change;
+    all += (all.empty() ? "" : ", ") + name;
+  }
+  if (!body.empty()) return Change(args, "PATCH", "/v1/settings", body, all);
+  if (args.json)
+    return PrintData(args.view, CtlJson{{"apiVersion", control::kApiVersion},
+                                        {"changes", CtlJson::array()},
+                                        {"effects", CtlJson::array()},
+                                        {"dry_run", args.dry_run}});
+  fmt::print("there is no VF: nothing changes\n");
+  return kExitOk;
 }
 
 // What can be set of a VF that is there, too.
@@ -57,7 +84,7 @@ tl::expected<CtlJson, int> SetBody(const NewVf& vf) {
   const std::optional<std::string>* const typed[] = {&vf.vram, &vf.host_memory};
   for (size_t i = 0; i < std::size(kMemoryOptions); ++i) {
     if (!*typed[i]) continue;
-    const auto bytes = ParseBytes(**typed[i]);
+    const auto bytes = ParseMemory(kMemoryOptions[i], **typed[i]);
     if (!bytes)
       return tl::unexpected(
           Complain(kExitUsage, fmt::format("--{} {}", kMemoryOptions[i].option, bytes.error().context)));
@@ -86,24 +113,54 @@ tl::expected<CtlJson, int> CreateBody(const NewVf& vf) {
   return body;
 }
 
+namespace {
+
+// The VF that --if-missing is content with; nothing: there is none, or it is lost, or about to end.
+std::optional<Answer> FindLiving(const CtlArgs& args) {
+  if (!CanBeInPath(args.name)) return std::nullopt;
+  auto vf = TryToAsk(args, "GET", "/v1/vfs/" + args.name);
+  const std::string state = vf ? Text(vf->json, "state") : "";
+  return vf && state != "lost" && state != "closing" ? std::optional(std::move(*vf)) : std::nullopt;
+}
+
+// vgpud makes no VF for a client that has left its queue, but it may have begun just before.
+int WhyNotInTime(const CtlArgs& args) {
+  if (FindLiving(args))
+    return Complain(kExitTimedOut,
+                    fmt::format("{0} is being made, but not in time for --timeout: see vgpuctl show {0}", args.name));
+  return Complain(kExitTimedOut,
+                  fmt::format("{} was not made: no GPU had room for it within --timeout, and it does not "
+                              "wait any more (without --timeout it waits for ever)",
+                              args.name));
+}
+
+}  // namespace
+
 int CmdCreate(const CtlArgs& args) {
   const auto body = CreateBody(args);
   if (!body) return body.error();
-  if (args.dry_run) return Change(args, "POST", "/v1/vfs", *body, args.name);
-  const auto answer = Ask(args, "POST", args.queue ? "/v1/vfs?queue=1" : "/v1/vfs", *body);
-  if (!answer) return answer.error();
-  return args.json ? PrintRaw(answer->raw) : PrintFields(answer->json);
+  const auto answer = TryToAsk(args, "POST", Path(args, args.queue ? "/v1/vfs?queue=1" : "/v1/vfs"), *body);
+  if (!answer && answer.error().code == kExitTimedOut && args.queue) return WhyNotInTime(args);
+  if (!answer) {
+    const auto there = args.if_missing && answer.error().code == kExitRefused ? FindLiving(args) : std::nullopt;
+    if (!there) return Complain(answer.error());
+    if (args.json) return PrintData(args.view, there->raw);
+    fmt::print("{} is there already: nothing was done\n", args.name);
+    return kExitOk;
+  }
+  if (args.dry_run) return PrintChangeAs(args, args.name, *answer);
+  return args.json ? PrintData(args.view, answer->raw) : PrintFields(answer->json);
 }
 
 int CmdSet(const CtlArgs& args) {
   const auto body = SetBody(args);
   if (!body) return body.error();
   if (body->empty()) return Complain(kExitUsage, "nothing to set: give a knob, like --weight or --slice, or --vram");
-  return Change(args, "PATCH", "/v1/vfs/" + args.name, *body, args.name);
+  return ChangeVfs(args, "set", *body);
 }
 
-int CmdPause(const CtlArgs& args) { return Change(args, "POST", "/v1/vfs/" + args.name + "/pause", {}, args.name); }
-int CmdResume(const CtlArgs& args) { return Change(args, "POST", "/v1/vfs/" + args.name + "/resume", {}, args.name); }
+int CmdPause(const CtlArgs& args) { return ChangeVfs(args, "pause", {{"paused", true}}); }
+int CmdResume(const CtlArgs& args) { return ChangeVfs(args, "resume", {{"paused", false}}); }
 
 namespace {
 
@@ -112,16 +169,10 @@ std::string GpuPath(const CtlArgs& args) { return args.gpu.empty() ? "/v1/gpu" :
 
 }  // namespace
 
-int CmdGpus(const CtlArgs& args) {
-  const auto answer = Ask(args, "GET", "/v1/gpus");
-  if (!answer) return answer.error();
-  return args.json ? PrintRaw(answer->raw) : PrintGpus(answer->json);
-}
-
 int CmdGpu(const CtlArgs& args) {
   const auto answer = Ask(args, "GET", GpuPath(args));
   if (!answer) return answer.error();
-  if (args.json) return PrintRaw(answer->raw);
+  if (args.json) return PrintData(args.view, answer->raw);
   CtlJson fields = answer->json;
   const CtlJson protections = fields.value("protections", CtlJson::array());
   fields.erase("protections");
@@ -176,7 +227,10 @@ int CmdApply(const CtlArgs& args) {
     for (const auto& [field, value] : input->fields) vf[field] = value;
   }
   if (body.empty()) return Complain(kExitUsage, "nothing to change: give options of the GPU, or NAME:OPTION=VALUE");
-  return Change(args, "PATCH", "/v1/settings", body, "gpu");
+  const auto answer = Ask(args, "PATCH", Path(args, "/v1/settings"), body);
+  if (!answer) return answer.error();
+  const int printed = PrintChangeAs(args, "gpu", *answer);
+  return printed == kExitOk && !answer->json.value("changes", CtlJson::array()).empty() ? ExitOfChanged(args) : printed;
 }
 
 }  // namespace vgpud::tools

@@ -10,6 +10,7 @@
 
 #include "tools/vgpuctl/contact.h"
 #include "tools/vgpuctl/new_vf.h"
+#include "tools/vgpuctl/view.h"
 
 namespace vgpud::tools {
 
@@ -22,20 +23,27 @@ enum ExitCode : int {
   kExitNotFound = 4,     // no such VF
   kExitRefused = 5,      // not possible in this state, or not permitted
   kExitTimedOut = 6,
-  kExitDiffers = 7,  // config diff, assert: not as it should be; apply --file: something was changed
+  kExitDiffers = 7,  // config diff, assert, lint: not as it should be; apply --detailed-exitcode: something was changed
 };
 
 // What was typed, of all subcommands together: name, knobs and gpu may be those of something else than a new VF. What
 // does not care who typed takes a Contact or a NewVf.
 struct CtlArgs : Contact, NewVf {
-  bool json = false;
-  std::vector<std::string> group_weights;  // "3=200"
-  std::vector<std::string> vfs;            // "guest-a:weight=300,limit=50%"
+  View view;
+  bool json = false;                               // view.is_data()
+  std::optional<std::chrono::milliseconds> watch;  // the command is run again so much later
+  std::vector<std::string> names;                  // of VFs, where a command takes several
+  bool all = false;                                // all VFs, instead
+  bool force = false;                              // of destroy and reset
+  bool if_exists = false;                          // of destroy
+  bool if_missing = false;                         // of create
+  bool detailed_exitcode = false;                  // of apply
+  std::vector<std::string> group_weights;          // "3=200"
+  std::vector<std::string> vfs;                    // "guest-a:weight=300,limit=50%"
   std::string policy;
   std::string idle;
   bool dry_run = false;
   bool queue = false;
-  bool force = false;  // of reset
   std::optional<uint64_t> if_revision;
   bool total = false;       // of stats
   std::string last = "5s";  // of trace
@@ -78,6 +86,8 @@ int CmdSetGpu(const CtlArgs& args);
 int CmdApply(const CtlArgs& args);
 int CmdExport(const CtlArgs& args);
 int CmdAssert(const CtlArgs& args);
+// Of apply, which has changed something.
+inline int ExitOfChanged(const CtlArgs& args) { return args.detailed_exitcode ? kExitDiffers : kExitOk; }
 // apply --file
 int ApplyFile(const CtlArgs& args);
 int CmdReset(const CtlArgs& args);

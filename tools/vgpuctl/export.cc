@@ -3,16 +3,35 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <string_view>
 #include <utility>
 
+#include "base/text/numbers.h"
 #include "base/units.h"
 #include "tools/vgpuctl/ask.h"
-#include "tools/vgpuctl/table.h"
+#include "tools/vgpuctl/rows.h"
 
 namespace vgpud::tools {
 namespace {
+
+constexpr Column kOfReport[] = {
+    {"DAY", "day"},
+    {"NAME", "name"},
+    {"RECEIVED", "received_ns"},
+    {"ENTITLED", "entitled_ns"},
+    {"BORROWED", "borrowed_ns"},
+    {"WAITED", "waited_ns"},
+    {"TURNS", "turns"},
+    {"FORCED", "forced_preemptions"},
+    {"HANGS", "hangs"},
+    {"OVERRUN", "overrun_ns"},
+    {"KERNELS", "kernels"},
+    {"DESTROYED", "destroyed"},
+    {"DOMAIN", "domain"},
+};
+constexpr uint64_t kMostOfTraceUs = 600'000'000;  // as vgpud keeps it
 
 // A file that is there only when it is whole; "-" is stdout.
 class Output {
@@ -60,6 +79,28 @@ std::string NameOf(const CtlJson& row) {
   return fmt::format("{}{}{} x{}", Text(row, "name"), tenant.empty() ? "" : " ", tenant, Number(row, "vfs"));
 }
 
+// "2026-11-20", "today" or "yesterday" (UTC) as vgpud takes it. Empty stays empty.
+Result<std::string> DayOf(const char* option, const std::string& text) {
+  using std::chrono::days, std::chrono::sys_days, std::chrono::year_month_day;
+  const sys_days today = std::chrono::floor<days>(std::chrono::system_clock::now());
+  if (text.empty()) return text;
+  if (text == "today" || text == "yesterday") {
+    const year_month_day day{text == "today" ? today : today - days{1}};
+    return fmt::format("{:04}-{:02}-{:02}", int{day.year()}, unsigned{day.month()}, unsigned{day.day()});
+  }
+  const auto number = [&text](size_t at, size_t digits) {
+    return at + digits <= text.size() ? ParseInteger<unsigned>(std::string_view(text).substr(at, digits))
+                                      : std::nullopt;
+  };
+  const auto year = number(0, 4), month = number(5, 2), day = number(8, 2);
+  if (text.size() == 10 && text[4] == '-' && text[7] == '-' && year && month && day &&
+      year_month_day{std::chrono::year{static_cast<int>(*year)}, std::chrono::month{*month}, std::chrono::day{*day}}
+          .ok())
+    return text;
+  return Fail(std::errc::invalid_argument,
+              fmt::format("{} \"{}\" is not a day (write it like 2026-11-20, today or yesterday, UTC)", option, text));
+}
+
 // As it comes: it may be longer than there is memory for.
 int PrintReport(const CtlArgs& args, const std::string& query) {
   char last = 0;
@@ -80,8 +121,13 @@ int CmdMetrics(const CtlArgs& args) {
 }
 
 int CmdTrace(const CtlArgs& args) {
+  for (const char* format : {"table", "wide", "name", "csv", "json", "yaml"})
+    if (args.file == format)
+      return Complain(kExitUsage, fmt::format("-o of trace names its file: ./{} if that is its name", format));
   const auto length = ParseMicroseconds(args.last);
   if (!length) return Complain(kExitUsage, "--last " + length.error().context);
+  if (*length < 1 || *length > kMostOfTraceUs)
+    return Complain(kExitUsage, fmt::format("--last {} is out of range: allowed is 1us to 10min", args.last));
   constexpr size_t kEnd = 4096;  // as much as its last object takes, and more
   Output output{args.file};
   std::string end;
@@ -107,30 +153,31 @@ int CmdTrace(const CtlArgs& args) {
 int CmdReport(const CtlArgs& args) {
   if (!args.day.empty() && (!args.from.empty() || !args.to.empty()))
     return Complain(kExitUsage, "give --day, or --from and --to, not both");
+  const auto day = DayOf("--day", args.day), from = DayOf("--from", args.from), to = DayOf("--to", args.to);
+  for (const auto& each : {day, from, to})
+    if (!each) return Complain(kExitUsage, each.error().context);
   std::string query;
   const auto add = [&](const char* key, const std::string& value) {
     if (!value.empty()) query += fmt::format("{}{}={}", query.empty() ? "?" : "&", key, value);
   };
-  add("from", args.day.empty() ? args.from : args.day);
-  add("to", args.day.empty() ? args.to : args.day);
-  if (args.json) return PrintReport(args, query);
+  add("from", day->empty() ? *from : *day);
+  add("to", day->empty() ? *to : *day);
+  const bool is_whole = args.view.filters.empty() && args.view.sort.empty() && !args.view.reverse;
+  if (args.view.format == Format::kJson && is_whole) return PrintReport(args, query);
   const auto answer = Ask(args, "GET", "/v1/report" + query);
   if (!answer) return answer.error();
-  Table table{{"DAY", "NAME", "RECEIVED", "ENTITLED", "BORROWED", "WAITED", "TURNS", "FORCED", "HANGS", "OVERRUN",
-               "KERNELS", "DESTROYED", "DOMAIN"}};
-  auto rows = answer->json.value("rows", CtlJson::array()).get<CtlJson::array_t>();
-  std::stable_sort(rows.begin(), rows.end(), [](const CtlJson& a, const CtlJson& b) {
+  auto days = answer->json.value("rows", CtlJson::array()).get<CtlJson::array_t>();
+  std::stable_sort(days.begin(), days.end(), [](const CtlJson& a, const CtlJson& b) {
     return std::pair(Text(a, "day"), Text(a, "name")) < std::pair(Text(b, "day"), Text(b, "name"));
   });
-  for (const CtlJson& row : rows) {
-    const auto time = [&](const char* key) { return FormatNanoseconds(Number(row, key)); };
-    const auto count = [&](const char* key) { return fmt::format("{}", Number(row, key)); };
-    table.Row({Text(row, "day"), NameOf(row), time("received_ns"), time("entitled_ns"), time("borrowed_ns"),
-               time("waited_ns"), count("turns"), count("forced_preemptions"), count("hangs"), time("overrun_ns"),
-               count("kernels"), row.value("destroyed", false) ? "yes" : "no",
-               Text(row, "domain").empty() ? "-" : Text(row, "domain")});
+  Rows rows("rows", kOfReport);
+  for (const CtlJson& row : days) {
+    CtlJson shown = row;
+    shown["name"] = NameOf(row);
+    shown["destroyed"] = row.value("destroyed", false);
+    rows.Add(std::move(shown), row);
   }
-  return PrintRaw(table.Text());
+  return PrintRows(args.view, std::move(rows), answer->json);
 }
 
 }  // namespace vgpud::tools

@@ -13,6 +13,7 @@
 namespace vgpud::tools {
 namespace {
 
+constexpr double kMillionths = 1e6;  // of the GPU, as the ranges of parts have them
 constexpr std::string_view kDefaultWords[] = {"auto", "none", "off", "default"};
 
 auto Bad(std::string_view text, std::string_view what, std::string_view example) {
@@ -45,18 +46,47 @@ std::optional<Settable> SetOf(std::string_view option) {
       return Settable{knob.field, [&knob](std::string_view text) { return ParseKnob(knob, text); }};
   for (const auto& memory : kMemoryOptions)
     if (memory.option == option)
-      return Settable{memory.field, [](std::string_view text) -> Result<CtlJson> { return TRY(ParseBytes(text)); }};
+      return Settable{memory.field,
+                      [&memory](std::string_view text) -> Result<CtlJson> { return TRY(ParseMemory(memory, text)); }};
   return std::nullopt;
+}
+
+Result<CtlJson> ParseSwitch(std::string_view text) {
+  constexpr std::string_view kOn[] = {"yes", "on", "true", "1"}, kOff[] = {"no", "off", "false", "0"};
+  if (std::find(std::begin(kOn), std::end(kOn), text) != std::end(kOn)) return CtlJson(1);
+  if (std::find(std::begin(kOff), std::end(kOff), text) != std::end(kOff)) return CtlJson(0);
+  return Fail(std::errc::invalid_argument, fmt::format("\"{}\" is neither yes nor no", text));
+}
+
+// Whatever its range.
+Result<CtlJson> ParseForm(const control::KnobInfo& knob, std::string_view text) {
+  if (knob.is_switch()) return ParseSwitch(text);
+  if (knob.unit == control::Unit::kPart) return ParsePart(text);
+  if (knob.unit == control::Unit::kMicroseconds) return CtlJson(static_cast<int64_t>(TRY(ParseMicroseconds(text))));
+  return ParseWhole(text, knob.unit == control::Unit::kPercent);
 }
 
 }  // namespace
 
 Result<CtlJson> ParseKnob(const control::KnobInfo& knob, std::string_view text) {
-  if (std::find(std::begin(kDefaultWords), std::end(kDefaultWords), text) != std::end(kDefaultWords))
+  if (std::find(std::begin(kDefaultWords), std::end(kDefaultWords), text) != std::end(kDefaultWords) &&
+      !(knob.is_switch() && text == "off"))
     return CtlJson(nullptr);
-  if (knob.unit == control::Unit::kPart) return ParsePart(text);
-  if (knob.unit == control::Unit::kMicroseconds) return CtlJson(static_cast<int64_t>(TRY(ParseMicroseconds(text))));
-  return ParseWhole(text, knob.unit == control::Unit::kPercent);
+  const CtlJson value = TRY(ParseForm(knob, text));
+  const double amount = value.get<double>() * (knob.unit == control::Unit::kPart ? kMillionths : 1);
+  const bool fits = amount >= static_cast<double>(knob.least) && amount <= static_cast<double>(knob.most);
+  if (fits || (amount == 0 && knob.zero_too)) return value;
+  return Fail(std::errc::invalid_argument, fmt::format("{} is out of range: allowed is {}", text, RangeText(knob)));
+}
+
+std::string RangeText(const control::KnobInfo& knob) {
+  if (knob.is_switch()) return "yes or no";
+  const auto amount = [&knob](uint64_t value) {
+    if (knob.unit == control::Unit::kMicroseconds) return FormatMicroseconds(value);
+    if (knob.unit == control::Unit::kPart) return FormatPart(static_cast<double>(value) / kMillionths);
+    return fmt::format("{}{}", value, knob.unit == control::Unit::kPercent ? "%" : "");
+  };
+  return fmt::format("{}{} to {}", knob.zero_too ? "0 or " : "", amount(knob.least), amount(knob.most));
 }
 
 Result<GroupInput> ParseGroupKnob(const control::KnobInfo& knob, std::string_view text) {
@@ -64,6 +94,18 @@ Result<GroupInput> ParseGroupKnob(const control::KnobInfo& knob, std::string_vie
   if (equals == 0 || equals == std::string_view::npos) return Bad(text, "GROUP=WEIGHT", "3=200");
   const CtlJson value = TRY(ParseKnob(knob, text.substr(equals + 1)));
   return GroupInput{std::string(text.substr(0, equals)), value};
+}
+
+Result<uint64_t> ParseMemory(const MemoryOption& option, std::string_view text) {
+  const auto bytes = ParseBytes(text);
+  if (!bytes)
+    return Fail(bytes.error().code,
+                fmt::format("{}{}", bytes.error().context,
+                            text.ends_with('%') ? "; --profile 1/4 gives a part of the GPU's memory" : ""));
+  if (*bytes < option.least || *bytes > option.most)
+    return Fail(std::errc::invalid_argument, fmt::format("{} is out of range: allowed is {} to {}", text,
+                                                         FormatBytes(option.least), FormatBytes(option.most)));
+  return *bytes;
 }
 
 Result<VfInput> ParseVfInput(std::string_view text) {

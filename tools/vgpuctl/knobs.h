@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knobs as people type and read them. Which there are: vgpud/model/knobs.h. Their range is the daemon's business.
+// Knobs as people type and read them. Which there are: vgpud/model/knobs.h.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -9,15 +10,18 @@
 #include <vector>
 
 #include "base/result.h"
+#include "vgpud/model/api.h"
 #include "vgpud/model/knobs.h"
 
 namespace vgpud::tools {
 
 using CtlJson = nlohmann::ordered_json;
 
-// "300", "2ms", "25%" or "0.25", by the unit of the knob; "auto", "none", "off" and "default" for its default. As vgpud
-// takes it: null for the default.
+// "300", "2ms", "25%" or "0.25", "yes", by the unit of the knob, in its range; "auto", "none", "off" and "default" for
+// its default. As vgpud takes it: null for the default.
 [[nodiscard]] Result<CtlJson> ParseKnob(const control::KnobInfo& knob, std::string_view text);
+// "100us to 1s": what is allowed, as it is typed.
+std::string RangeText(const control::KnobInfo& knob);
 // "3=200": of group 3.
 struct GroupInput {
   std::string group;
@@ -25,12 +29,18 @@ struct GroupInput {
 };
 [[nodiscard]] Result<GroupInput> ParseGroupKnob(const control::KnobInfo& knob, std::string_view text);
 
-// The memory of a VF: an option, and the field of the API.
+// The memory of a VF: an option, the field of the API, and what is allowed.
 struct MemoryOption {
   const char* option;
   const char* field;
+  uint64_t least;
+  uint64_t most;
 };
-inline constexpr MemoryOption kMemoryOptions[] = {{"vram", "vram_bytes"}, {"host-memory", "host_memory_bytes"}};
+inline constexpr MemoryOption kMemoryOptions[] = {
+    {"vram", "vram_bytes", control::kMinVramBytes, control::kMaxVramBytes},
+    {"host-memory", "host_memory_bytes", control::kMinHostMemoryBytes, control::kMaxHostMemoryBytes}};
+// "2GiB", in the option's range.
+[[nodiscard]] Result<uint64_t> ParseMemory(const MemoryOption& option, std::string_view text);
 
 // "guest-a:weight=300,limit=50%,vram=2GiB" in pieces.
 struct VfInput {

@@ -14,9 +14,6 @@ std::string Readable(const std::string& field, const CtlJson& value);
 std::string ReadableChange(const std::string& field, const CtlJson& value);
 // One field per line.
 int PrintFields(const CtlJson& object);
-int PrintGpus(const CtlJson& answer);
-int PrintVfs(const CtlJson& vfs);
-int PrintProfiles(const CtlJson& profiles);
 // What a change did, or with dry_run would do. `name` is whose changes they are unless they say it themselves.
 int PrintChange(const std::string& name, const CtlJson& answer);
 

@@ -89,9 +89,17 @@ tl::expected<Plan, int> MakePlan(const CtlArgs& args) {
   return plan;
 }
 
-void PrintDifferences(const Plan& plan) {
+// How a VF is described that is there and should not be, and one that is not there and should be.
+struct Words {
+  const char* too_many;
+  const char* missing;
+};
+constexpr Words kOfAssert{"should not be there", "is missing"};
+constexpr Words kOfDryRun{"would be destroyed", "would be created"};
+
+void PrintDifferences(const Plan& plan, const Words& words) {
   for (const std::string& conflict : plan.conflicts) fmt::print("{}\n", conflict);
-  for (const std::string& name : plan.destroyed) fmt::print("{} should not be there\n", name);
+  for (const std::string& name : plan.destroyed) fmt::print("{} {}\n", name, words.too_many);
   for (const CtlJson& change : plan.changes) {
     const std::string field = Text(change, "field"), vf = Text(change, "vf"), gpu = Text(change, "gpu");
     fmt::print("{} {} is {} and should be {}\n",
@@ -101,7 +109,7 @@ void PrintDifferences(const Plan& plan) {
                field, ReadableChange(field, change.value("old", CtlJson())),
                ReadableChange(field, change.value("new", CtlJson())));
   }
-  for (const CtlJson& vf : plan.created) fmt::print("{} is missing\n", Text(vf, "name"));
+  for (const CtlJson& vf : plan.created) fmt::print("{} {}\n", Text(vf, "name"), words.missing);
 }
 
 // In an order in which each step finds what it needs: room first, then the policy, then VFs that count on both.
@@ -138,7 +146,7 @@ int CmdAssert(const CtlArgs& args) {
   const auto plan = MakePlan(args);
   if (!plan) return plan.error();
   if (plan->empty()) return kExitOk;
-  PrintDifferences(*plan);
+  PrintDifferences(*plan, kOfAssert);
   return kExitDiffers;
 }
 
@@ -151,16 +159,16 @@ int ApplyFile(const CtlArgs& args) {
     return kExitRefused;
   }
   if (args.dry_run) {
-    PrintDifferences(*plan);
+    PrintDifferences(*plan, kOfDryRun);
     // Whether there is room for new VFs is known when nothing else changes before.
     for (const CtlJson& vf : plan->created) {
       if (!plan->changes.empty() || !plan->destroyed.empty()) break;
       if (const auto weighed = Ask(args, "POST", "/v1/vfs?dry_run=1", vf); !weighed) return weighed.error();
     }
-    return kExitDiffers;
+    return ExitOfChanged(args);
   }
   const auto done = Carry(args, *plan);
-  return done ? kExitDiffers : done.error();
+  return done ? ExitOfChanged(args) : done.error();
 }
 
 }  // namespace vgpud::tools

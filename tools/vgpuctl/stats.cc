@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/print.h"
-#include "tools/vgpuctl/table.h"
+#include "tools/vgpuctl/rows.h"
 
 namespace vgpud::tools {
 namespace {
@@ -20,11 +20,6 @@ std::string Percent(double part, double whole) { return whole > 0 ? fmt::format(
 double Real(const CtlJson& object, const char* key, double otherwise) {
   const auto it = object.find(key);
   return it != object.end() && it->is_number() ? it->get<double>() : otherwise;
-}
-
-std::string Points(const CtlJson& vf, const char* key) {
-  const auto it = vf.find(key);
-  return it != vf.end() && it->is_number() ? fmt::format("{:+.2f}", 100 * it->get<double>()) : "-";
 }
 
 std::string Us(const CtlJson& object, const char* key) {
@@ -57,29 +52,6 @@ std::string GpuLines(const CtlJson& stats, const std::string& name, bool total) 
   if (const std::string state = Text(history, "state"); state != "on")
     text += fmt::format("history {}: {}\n", state, Text(history, "error"));
   return text;
-}
-
-// A column only where some VF differs from the usual: the table has to fit on a screen.
-struct Setting {
-  const char* heading;
-  const char* field;
-  const char* usual;
-};
-constexpr Setting kSettings[] = {{"GPU", "gpu", "soft0"},     {"DOMAIN", "domain", "none"},
-                                 {"STATE", "state", "ready"}, {"PRIORITY", "priority", "1"},
-                                 {"GROUP", "group", "none"},  {"GUARANTEE", "guarantee", "0%"},
-                                 {"LIMIT", "limit", "100%"}};
-
-std::string Shown(const CtlJson& vf, const Setting& setting) {
-  return Readable(setting.field, vf.value(setting.field, CtlJson()));
-}
-
-std::vector<const Setting*> WorthShowing(const CtlJson& vfs) {
-  std::vector<const Setting*> settings;
-  for (const Setting& setting : kSettings)
-    if (std::any_of(vfs.begin(), vfs.end(), [&](const CtlJson& vf) { return Shown(vf, setting) != setting.usual; }))
-      settings.push_back(&setting);
-  return settings;
 }
 
 // What was done without turns, by the VFs that did most of it.
@@ -119,71 +91,78 @@ struct Sums {
 };
 using SumsByGpu = std::map<std::string, Sums>;
 
-struct Row {
-  const CtlJson& vf;
-  const CtlJson recent;  // the last second
-  const Sums sums;       // of its GPU
-};
-
-std::string Word(const Row& row, const char* field) { return Text(row.vf, field); }
-std::string Count(const Row& row, const char* field) { return fmt::format("{}", Number(row.vf, field)); }
-std::string Time(const Row& row, const char* field) { return FormatNanoseconds(Number(row.vf, field)); }
-std::string Micros(const Row& row, const char* field) { return FormatMicroseconds(Number(row.vf, field)); }
-std::string P99(const Row& row, const char* field) { return Us(row.vf, field); }
-std::string Error(const Row& row, const char* field) { return Points(row.vf, field); }
-std::string Part(const Row& row, const char* field) { return Percent(Real(row.vf, field, 0), 1); }
-std::string RecentCount(const Row& row, const char* field) { return fmt::format("{}", Number(row.recent, field)); }
-// A part of the time that has passed.
-std::string RecentPart(const Row& row, const char* field) {
-  return Percent(static_cast<double>(Number(row.recent, field)), static_cast<double>(Number(row.recent, "window_ns")));
-}
-// A mean over its turns.
-std::string RecentMean(const Row& row, const char* field) {
-  const uint64_t turns = Number(row.recent, "slices");
-  return turns == 0 ? "-" : FormatNanoseconds(Number(row.recent, field) / turns);
-}
-std::string OfAllEntitled(const Row& row, const char* field) {
-  return Percent(static_cast<double>(Number(row.vf, field)), row.sums.entitled_ns);
-}
-std::string OfAllReceived(const Row& row, const char* field) {
-  return Percent(static_cast<double>(Number(row.vf, field)), row.sums.received_ns);
+// A row of the last second: times as parts of it, counters in it.
+CtlJson Now(const CtlJson& vf) {
+  const CtlJson recent = vf.value("last_second", CtlJson::object());
+  const auto window = static_cast<double>(Number(recent, "window_ns"));
+  CtlJson row = vf;
+  for (const char* what : {"entitled", "borrowed", "waited"})
+    row[fmt::format("{}_part", what)] =
+        window > 0 ? CtlJson(static_cast<double>(Number(recent, fmt::format("{}_ns", what).c_str())) / window)
+                   : CtlJson();
+  const uint64_t turns = Number(recent, "slices");
+  row["wait_mean_ns"] = turns == 0 ? CtlJson() : CtlJson(Number(recent, "waited_ns") / turns);
+  row["slices"] = turns;
+  row["forced_preemptions"] = Number(recent, "forced_preemptions");
+  return row;
 }
 
-struct Column {
-  const char* heading;
-  const char* field;
-  std::string (*cell)(const Row&, const char* field);
-};
+// A row of the time since the VF was created: parts are those of its GPU.
+CtlJson Total(const CtlJson& vf, const Sums& sums) {
+  const auto part = [](uint64_t ns, double all) {
+    return all > 0 ? CtlJson(static_cast<double>(ns) / all) : CtlJson();
+  };
+  CtlJson row = vf;
+  row["entitled_part"] = part(Number(vf, "entitled_ns"), sums.entitled_ns);
+  row["received_part"] = part(Number(vf, "received_ns"), sums.received_ns);
+  row["turn_wait_p99_ns"] = static_cast<uint64_t>(1000 * Real(vf, "turn_wait_p99_us", 0));
+  return row;
+}
+
 constexpr Column kNow[] = {
-    {"NAME", "name", &Word},
-    {"WEIGHT", "weight", &Count},
-    {"SLICE", "slice_us", &Micros},
-    {"UTIL", "utilization", &Part},
-    {"ENTITLED", "entitled_ns", &RecentPart},
-    {"BORROWED", "borrowed_ns", &RecentPart},
-    {"WAITED", "waited_ns", &RecentPart},
-    {"WAIT-MEAN", "waited_ns", &RecentMean},
-    {"SLICES", "slices", &RecentCount},
-    {"FORCED", "forced_preemptions", &RecentCount},
-    {"DEBT", "debt_ns", &Time},
-    {"ERR-1S", "share_error_1s", &Error},
-    {"ERR-60S", "share_error_60s", &Error},
+    {"NAME", "name"},
+    {"WEIGHT", "weight"},
+    {"SLICE", "slice_us"},
+    {"UTIL", "utilization"},
+    {"ENTITLED", "entitled_part"},
+    {"BORROWED", "borrowed_part"},
+    {"WAITED", "waited_part"},
+    {"WAIT-MEAN", "wait_mean_ns"},
+    {"SLICES", "slices"},
+    {"FORCED", "forced_preemptions"},
+    {"DEBT", "debt_ns"},
+    {"ERR-1S", "share_error_1s"},
+    {"ERR-60S", "share_error_60s"},
+    {"GPU", "gpu", "soft0"},
+    {"DOMAIN", "domain", "-"},
+    {"STATE", "state", "ready"},
+    {"PRIORITY", "priority", "1"},
+    {"GROUP", "group", "-"},
+    {"GUARANTEE", "guarantee", "0%"},
+    {"LIMIT", "limit", "100%"},
 };
 constexpr Column kTotal[] = {
-    {"NAME", "name", &Word},
-    {"WEIGHT", "weight", &Count},
-    {"SLICE", "slice_us", &Micros},
-    {"ENTITLED", "entitled_ns", &OfAllEntitled},
-    {"RECEIVED", "received_ns", &OfAllReceived},
-    {"TIME", "received_ns", &Time},
-    {"BORROWED", "borrowed_ns", &Time},
-    {"WAITED", "waited_ns", &Time},
-    {"WAIT-P99", "turn_wait_p99_us", &P99},
-    {"SLICES", "slices", &Count},
-    {"FORCED", "forced_preemptions", &Count},
-    {"OVERRUN-MAX", "worst_overrun_ns", &Time},
-    {"DEBT", "debt_ns", &Time},
-    {"KERNELS", "kernels", &Count},
+    {"NAME", "name"},
+    {"WEIGHT", "weight"},
+    {"SLICE", "slice_us"},
+    {"ENTITLED", "entitled_part"},
+    {"RECEIVED", "received_part"},
+    {"TIME", "received_ns"},
+    {"BORROWED", "borrowed_ns"},
+    {"WAITED", "waited_ns"},
+    {"WAIT-P99", "turn_wait_p99_ns"},
+    {"SLICES", "slices"},
+    {"FORCED", "forced_preemptions"},
+    {"OVERRUN-MAX", "worst_overrun_ns"},
+    {"DEBT", "debt_ns"},
+    {"KERNELS", "kernels"},
+    {"GPU", "gpu", "soft0"},
+    {"DOMAIN", "domain", "-"},
+    {"STATE", "state", "ready"},
+    {"PRIORITY", "priority", "1"},
+    {"GROUP", "group", "-"},
+    {"GUARANTEE", "guarantee", "0%"},
+    {"LIMIT", "limit", "100%"},
 };
 
 CtlJson VfsOf(const CtlJson& stats) { return stats.value("vfs", CtlJson::array()); }
@@ -198,23 +177,6 @@ SumsByGpu SumUp(const CtlJson& vfs) {
   return sums;
 }
 
-std::string TableOf(const CtlJson& vfs, const SumsByGpu& sums, std::span<const Column> columns) {
-  const std::vector<const Setting*> settings = WorthShowing(vfs);
-  std::vector<std::string> headings;
-  for (const Column& column : columns) headings.push_back(column.heading);
-  for (const Setting* setting : settings) headings.push_back(setting->heading);
-  Table table{headings};
-  for (const CtlJson& vf : vfs) {
-    const auto of_gpu = sums.find(Text(vf, "gpu"));
-    const Row row{vf, vf.value("last_second", CtlJson::object()), of_gpu != sums.end() ? of_gpu->second : Sums{}};
-    std::vector<std::string> cells;
-    for (const Column& column : columns) cells.push_back(column.cell(row, column.field));
-    for (const Setting* setting : settings) cells.push_back(Shown(vf, *setting));
-    table.Row(cells);
-  }
-  return table.Text();
-}
-
 }  // namespace
 
 // Shows the last second, or with --total the time since the VFs were created. A VF has the same row alone and among
@@ -224,7 +186,6 @@ int CmdStats(const CtlArgs& args) {
   if (args.name.empty() && !args.gpu.empty()) path += "?gpu=" + args.gpu;
   const auto answer = Ask(args, "GET", path);
   if (!answer) return answer.error();
-  if (args.json) return PrintRaw(answer->raw);
   const CtlJson vfs = VfsOf(answer->json);
   SumsByGpu sums = SumUp(vfs);
   if (args.total && !args.name.empty()) {
@@ -236,8 +197,10 @@ int CmdStats(const CtlArgs& args) {
   for (const CtlJson& gpu : answer->json.value("gpus", CtlJson::array()))
     gpus += GpuLines(gpu, Text(gpu, "name"), args.total);
   if (gpus.empty()) gpus = GpuLines(answer->json, "gpu", args.total);
-  const std::string table = TableOf(vfs, sums, args.total ? std::span<const Column>(kTotal) : kNow);
-  return PrintRaw(table + gpus + (args.total ? HostWorkLines(vfs) + MovedLines(vfs) : ""));
+  Rows rows("vfs", args.total ? std::span<const Column>(kTotal) : kNow);
+  for (const CtlJson& vf : vfs) rows.Add(args.total ? Total(vf, sums[Text(vf, "gpu")]) : Now(vf), vf);
+  return PrintRows(args.view, std::move(rows), answer->json,
+                   gpus + (args.total ? HostWorkLines(vfs) + MovedLines(vfs) : ""));
 }
 
 }  // namespace vgpud::tools

@@ -61,11 +61,36 @@ std::optional<ApiError> WhyNotRevision(const Request& request, const std::string
                   "if_revision"};
 }
 
+// Who would lose the VF, in words; empty: nobody.
+std::string UsersNow(const VfReport& vf) {
+  std::string users;
+  if (vf.client_connected)
+    users = vf.domain.name.empty() ? "a VM has it" : fmt::format("domain {} has it", vf.domain.name);
+  if (vf.executors != 0)
+    users += fmt::format("{}{} on it", users.empty() ? "" : ", and ",
+                         vf.executors == 1 ? "1 program runs" : fmt::format("{} programs run", vf.executors));
+  return users;
+}
+
 // Of /v1/vfs/NAME; the handler answers for a VF that is not there or is lost.
 std::optional<ApiError> WhyNotRevisionOfVf(const Served& served, const Request& request) {
   const auto vf = served.reports.OfVf(request.name);
   if (!vf || vf->revision == 0) return std::nullopt;
   return WhyNotRevision(request, fmt::format("vf \"{}\"", request.name), vf->revision, "vgpuctl show " + request.name);
+}
+
+// ?if_unused=1: only if no VM and no program has it.
+std::optional<ApiError> WhyNotDestroyed(const Served& served, const Request& request) {
+  if (auto why_not = WhyNotRevisionOfVf(served, request)) return why_not;
+  const auto vf = served.reports.OfVf(request.name);
+  if (!vf || !request.Is("if_unused")) return std::nullopt;
+  const std::string users = UsersNow(*vf);
+  if (users.empty()) return std::nullopt;
+  return ApiError{ErrorKind::kConflict,
+                  fmt::format("vf \"{}\" is in use: {}; end what uses it, or take it away with vgpuctl destroy {} "
+                              "--force",
+                              request.name, users, request.name),
+                  "if_unused"};
 }
 
 std::optional<ApiError> WhyNotRevisionOfGpu(const Served& served, const Request& request) {
@@ -193,7 +218,7 @@ constexpr Route kRoutes[] = {
     {EVHTTP_REQ_POST, "/v1/vfs", &CreateVf, "dry_run queue"},
     {EVHTTP_REQ_GET, "/v1/vfs/*", &ShowVf},
     {EVHTTP_REQ_PATCH, "/v1/vfs/*", &ChangeVf, "dry_run if_revision", &WhyNotRevisionOfVf},
-    {EVHTTP_REQ_DELETE, "/v1/vfs/*", &DestroyVf, "uuid if_revision", &WhyNotRevisionOfVf},
+    {EVHTTP_REQ_DELETE, "/v1/vfs/*", &DestroyVf, "uuid if_revision if_unused", &WhyNotDestroyed},
     {EVHTTP_REQ_POST, "/v1/vfs/*/reset", &ResetVf, "force"},
     {EVHTTP_REQ_POST, "/v1/vfs/*/pause", &PauseVf, "dry_run if_revision", &WhyNotRevisionOfVf},
     {EVHTTP_REQ_POST, "/v1/vfs/*/resume", &ResumeVf, "dry_run if_revision", &WhyNotRevisionOfVf},
@@ -431,7 +456,7 @@ void Control::Dispatch(evhttp_request* raw, const ExchangePtr& exchange) {
     auto query = Query(evhttp_uri_get_query(uri), route.parameters);
     if (!query) return AnswerError(exchange, query.error());
     request.query = std::move(*query);
-    for (const char* key : {"dry_run", "queue"})
+    for (const char* key : {"dry_run", "queue", "if_unused", "force"})
       if (const std::string value = request.Parameter(key); !value.empty() && value != "0" && value != "1")
         return AnswerError(exchange,
                            {ErrorKind::kInvalid, fmt::format("{} {} is unknown: allowed is 0 or 1", key, value), key});

@@ -13,6 +13,7 @@
 #include "vgpud/control/permissions.h"
 #include "vgpud/control/stats_json.h"
 #include "vgpud/history/day.h"
+#include "vgpud/host/topology.h"
 #include "vgpud/registry/vf_service.h"
 
 namespace vgpud::daemon {
@@ -111,6 +112,18 @@ std::optional<ApiError> WhyNotNewVf(const ExchangePtr& exchange, const Sharer& w
       {}};
 }
 
+// A node that neither this host nor any of its GPUs has.
+std::optional<ApiError> WhyNotNode(const Control::Served& served, std::optional<int> wanted) {
+  const Topology* const topology = served.reports.topology();
+  if (!wanted || topology == nullptr || topology->Find(*wanted) != nullptr) return std::nullopt;
+  for (const auto& gpu : served.gpus.all())
+    if (gpu->config().numa_node == wanted) return std::nullopt;
+  std::string there;
+  for (const NumaNode& node : topology->nodes) there += fmt::format("{}{}", there.empty() ? "" : ", ", node.number);
+  return ApiError{ErrorKind::kInvalid,
+                  fmt::format("numa_node {} is not a node of this host: it has {}", *wanted, there), "numa_node"};
+}
+
 // Whose users it is whose share a request takes: a tenant's, if the client can act for that one alone.
 Sharer WhoAsks(const Request& request, const ExchangePtr& exchange) {
   return request.rights.tenant.empty() ? exchange->who() : Sharer::Tenant(request.rights.tenant);
@@ -190,6 +203,7 @@ void CreateVf(const Control::Served& served, const Request& request, const Excha
   if (const auto why_not = WhyNotMade(request.rights, wish->spec)) return AnswerError(exchange, *why_not);
   if (const auto why_not = WhyNotOwner(wish->spec.owner, exchange->who().privileged, request.client))
     return AnswerError(exchange, *why_not);
+  if (const auto why_not = WhyNotNode(served, wish->spec.numa_node)) return AnswerError(exchange, *why_not);
   AskedFor(request, exchange, &*wish);
   if (request.dry_run())
     return AnswerChange(exchange,

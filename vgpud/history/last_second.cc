@@ -14,14 +14,14 @@ uint64_t Between(uint64_t before, uint64_t after) { return std::max(before, afte
 }  // namespace
 
 const VfAccount* LastSecond::Seen::Of(uint64_t key) const {
-  for (const FairnessWindow::Sample& sample : vfs)
-    if (sample.key == key) return &sample.account;
-  return nullptr;
+  const auto found = std::ranges::lower_bound(vfs, key, {}, &FairnessWindow::Sample::key);
+  return found != vfs.end() && found->key == key ? &found->account : nullptr;
 }
 
 void LastSecond::Look(TimePoint now, const GpuUseTimes& gpu, std::span<const FairnessWindow::Sample> vfs) {
   if (!looks_.empty() && now - looks_.back().at > kLength) looks_.clear();
   looks_.push_back({now, gpu, {vfs.begin(), vfs.end()}});
+  std::ranges::sort(looks_.back().vfs, {}, &FairnessWindow::Sample::key);
   while (looks_.size() > 1 && now - looks_[1].at >= kLength) looks_.pop_front();
 }
 

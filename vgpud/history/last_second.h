@@ -26,7 +26,7 @@ class LastSecond {
   struct Seen {
     TimePoint at{};
     GpuUseTimes gpu;
-    std::vector<FairnessWindow::Sample> vfs;
+    std::vector<FairnessWindow::Sample> vfs;  // by key
     const VfAccount* Of(uint64_t key) const;
   };
   std::deque<Seen> looks_;

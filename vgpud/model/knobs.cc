@@ -24,7 +24,7 @@ std::vector<KnobInfo> Make() {
   std::vector<KnobInfo> knobs;
   for (const KnobRow& row : vgpud::Knobs())
     knobs.push_back({std::string(row.name), Option(row), static_cast<Unit>(row.unit), row.per_vf,
-                     row.knob == Knob::kGroupWeight, std::string(row.about), AllowedRange(row)});
+                     row.knob == Knob::kGroupWeight, std::string(row.about), row.min, row.max, row.zero_too});
   return knobs;
 }
 

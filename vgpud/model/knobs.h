@@ -3,6 +3,7 @@
 // help from these.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,12 @@ struct KnobInfo {
   bool per_vf;     // else of the GPU
   bool per_group;  // of the GPU, one value per group
   std::string about;
-  std::string range;  // as errors have it
+  // What is allowed: in microseconds, in millionths of the GPU, or in percent.
+  uint64_t least;
+  uint64_t most;
+  bool zero_too;  // 0 is allowed although it is less
+  // Is it no amount, but on (1) or off (0)?
+  bool is_switch() const { return unit == Unit::kNumber && least == 0 && most == 1; }
 };
 // In the order of their table.
 const std::vector<KnobInfo>& Knobs();

@@ -104,7 +104,7 @@ def check_changes(vgpud):
         check(ctl(vgpud, "assert", "--file", str(path)).returncode == 0, "it is as it is")
         path.write_text('[gpu.two]\nbase_slice_us = 6000\n[vf.new]\ngpu = "two"\nvram = "64MiB"\n', encoding="utf-8")
         check("two base_slice_us is 5ms and should be 6ms" in ctl(vgpud, "assert", "--file", str(path)).stdout, "differences name it")
-        check(ctl(vgpud, "apply", "--file", str(path)).returncode == 7, "apply changes it")
+        check(ctl(vgpud, "apply", "--file", str(path), "--detailed-exitcode").returncode == 7, "apply changes it")
         check(vgpud.show("new")["gpu"] == "two" and vgpud.ctl("gpu", "two")["base_slice_us"] == 6000, "and makes VFs there")
         path.write_text('[vf.new]\ngpu = "one"\n', encoding="utf-8")
         check("is on gpu two and should be on one" in ctl(vgpud, "apply", "--file", str(path)).stderr, "none is moved")

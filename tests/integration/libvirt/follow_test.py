@@ -12,6 +12,7 @@ import sys
 import threading
 import urllib.parse
 
+import harness
 from vgpuguest import daemon, direct, paths, process
 
 UUIDS = {"guest-a": "43979400-ac7a-42f1-b64e-09e640ed9d0d", "guest-b": "43979400-ac7a-42f1-b64e-09e640ed9d0e"}
@@ -155,7 +156,9 @@ def main():
         looks(vgpud, node)
         another_of_the_same_name_is_left_alone(vgpud)
         wrong_ones_are_refused(vgpud, node)
-        a_libvirtd_that_dies_takes_nobody_along(folder)
+        # The runtimes of sanitizers take the calls of libvirt to xdr_u_int, and find none behind them: libvirt has it from libtirpc.
+        if not harness.SANITIZED:
+            a_libvirtd_that_dies_takes_nobody_along(folder)
     print("ok")
     return os.EX_OK
 

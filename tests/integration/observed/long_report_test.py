@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import tempfile
 
-from harness import check
+from harness import SANITIZED, check
 from vgpuguest import daemon, paths
 
 ROWS = 30_000
@@ -61,7 +61,8 @@ def main():
             rows = json.loads(done.stdout)["rows"]
             check(len({row["uuid"] for row in rows}) == len(rows) >= ROWS, f"{len(rows)} rows, each once")
             grown = resident(vgpud.process.pid) - before
-            check(grown < MOST_GROWTH, f"vgpud's memory grew by {grown >> 20} MiB")
+            # A sanitizer keeps what was freed for a while.
+            check(SANITIZED or grown < MOST_GROWTH, f"vgpud's memory grew by {grown >> 20} MiB")
             check("b" in vgpud.names(), "and it serves the others")
             for client in clients:
                 client.close()

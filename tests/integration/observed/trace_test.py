@@ -34,7 +34,7 @@ def test_trace_shows_one_vf_at_a_time():
         check(trace["otherData"] == {"turns": len(turns), "lost": 0}, trace["otherData"])
         check(json.loads(it.ctl("trace", "--last", "1ms", "-o", "-"))["otherData"]["turns"] <= 10, "only the last 1 ms")
 
-        it.ctl("destroy", "b")
+        it.ctl("destroy", "b", "--force")
         it.create("b2")
         it.busy("b2")
         it.runs("b2", 20)

@@ -87,7 +87,8 @@ class PolicyBed {
     Json gpu = Do("GET", "/v1/gpu"), vfs = Do("GET", "/v1/vfs");
     gpu.erase("switch_cost_ns");
     for (Json& vf : vfs["vfs"])
-      for (const char* moves : {"events", "throttled_ns", "executors", "vram_used_bytes"}) vf.erase(moves);
+      for (const char* moves : {"events", "throttled_ns", "executors", "utilization", "vram_used_bytes"})
+        vf.erase(moves);
     return {{"gpu", gpu}, {"vfs", vfs["vfs"]}};
   }
   const VgpudBed& bed() const { return bed_; }

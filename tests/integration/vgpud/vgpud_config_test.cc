@@ -182,7 +182,7 @@ class StateFile : public Configured {
   std::string state() const { return directory_ / "state.toml"; }
   void WriteState(const std::string& text) const { std::ofstream(state()) << text; }
   std::string Apply(int status, std::vector<std::string> more = {}) const {
-    more.insert(more.begin(), {"apply", "--file", state()});
+    more.insert(more.begin(), {"apply", "--detailed-exitcode", "--file", state()});
     return Ctl(more, status);
   }
   std::string Assert(int status, std::vector<std::string> more = {}) const {
@@ -212,7 +212,7 @@ TEST_F(StateFile, WhatIsExportedHoldsAndCanBeMadeAgainElsewhere) {
   EXPECT_SAYS(Assert(7), "a is missing\n");
   const std::string would = Apply(7, {"--dry-run"});
   EXPECT_SAYS(would, "gpu policy is strict and should be reserve\n");
-  EXPECT_SAYS(would, "b is missing\n");
+  EXPECT_SAYS(would, "b would be created\n");
   EXPECT_EQ("[]", Json::parse(Ctl({"list", "-o", "json"}))["vfs"].dump()) << "a dry run does nothing";
   EXPECT_SAYS(Apply(7), "a created\n");
   EXPECT_EQ("", Apply(0)) << "once is enough";
@@ -238,6 +238,7 @@ TEST_F(StateFile, OnlyWhatTheFileMentionsIsChanged) {
   EXPECT_SAYS(Apply(7), "a vram 64MiB -> 128MiB, effective at round ");
   EXPECT_EQ("", Assert(0));
   EXPECT_EQ("other should not be there\n", Assert(7, {"--prune"}));
+  EXPECT_EQ("other would be destroyed\n", Apply(7, {"--prune", "--dry-run"}));
   EXPECT_EQ("other destroyed\n", Apply(7, {"--prune"}));
   EXPECT_EQ("", Apply(0, {"--prune"}));
   WriteState("[vf.a]\nweight = \"default\"\n[vf.new]\nprofile = \"1/8\"\nvram = \"64MiB\"\n");
@@ -245,6 +246,19 @@ TEST_F(StateFile, OnlyWhatTheFileMentionsIsChanged) {
   EXPECT_EQ(100, Vf("a")["weight"]);
   EXPECT_EQ(25, Vf("new")["weight"]);
   EXPECT_EQ("", Assert(0));
+}
+
+TEST_F(StateFile, ApplySucceedsAlsoWhereItChangesSomething) {
+  Start("");
+  Ctl({"create", "a", "--vram", "64MiB"});
+  WriteState("[vf.a]\nweight = 200\n");
+  EXPECT_SAYS(Ctl({"apply", "--file", state(), "--dry-run"}), "a weight is 100 and should be 200\n");
+  EXPECT_SAYS(Ctl({"apply", "--file", state()}), "a weight 100 -> 200");
+  EXPECT_EQ("", Ctl({"apply", "--file", state()})) << "nothing has to change";
+  Ctl({"apply", "a:weight=300"});
+  Ctl({"apply", "a:weight=400", "--detailed-exitcode", "--dry-run"}, 7);
+  Ctl({"apply", "a:weight=400", "--detailed-exitcode"}, 7);
+  Ctl({"apply", "a:weight=400", "--detailed-exitcode"}, 0);
 }
 
 TEST_F(StateFile, WhatCannotBeIsRefusedAndNothingIsChanged) {

@@ -210,8 +210,9 @@ Status Free(uint64_t address) {
   return 0;
 }
 Status HostAlloc(void** out, size_t bytes, unsigned) {
-  *out = std::calloc(1, bytes);
-  return Knob("maps");
+  const Status why_not = Knob("maps");
+  if (why_not == 0) *out = std::calloc(1, bytes);
+  return why_not;
 }
 Status HostFree(void* address) {
   std::free(address);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the guest's that kernels reach, and memory that gets addresses later, against the made-up driver
 // (fake_memory.h): what the driver is asked, and what it never hears of.
+#include "base/sanitizer.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 #include "tests/unit/cuda/cuda_fixture.h"
 #include "tests/unit/cuda/fake_memory.h"
@@ -118,6 +119,7 @@ TEST(DeviceAttributes, ADeviceWithoutSharedMemorySharesNone) {
 class MappableTest : public CudaGpuTest {
  protected:
   void SetUp() override {
+    if (!kFixedAddresses) GTEST_SKIP() << "ThreadSanitizer leaves no addresses for it";
     CudaGpuTest::SetUp();
     Notes();
   }

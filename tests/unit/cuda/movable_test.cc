@@ -2,6 +2,7 @@
 // Allocations that leave the card and come back, against the made-up driver (fake_memory.h), whose card can be small.
 #include "gpu/cuda/memory/movable.h"
 
+#include "base/sanitizer.h"
 #include "guest-driver-shim/include/uapi/vgpu_abi.h"
 #include "tests/unit/cuda/cuda_fixture.h"
 
@@ -14,6 +15,7 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 class MovableTest : public CudaGpuTest {
  protected:
   void SetUp() override {
+    if (!kFixedAddresses) GTEST_SKIP() << "ThreadSanitizer leaves no addresses for it";
     CudaGpuTest::SetUp();
     Card::Choice choice{Library(), {}};
     choice.oversubscribe = true;

@@ -30,7 +30,9 @@ TEST(UnitsTest, TimesNeedAUnit) {
   EXPECT_EQ(500u, ParseMicroseconds("500us"));
   EXPECT_EQ(1'500u, ParseMicroseconds("1.5ms"));
   EXPECT_EQ(1'000'000u, ParseMicroseconds("1s"));
-  for (const char* bad : {"2", "ms", "2m", "0.5us", "-2ms", "2 ms"}) EXPECT_FALSE(ParseMicroseconds(bad)) << bad;
+  for (const char* minutes : {"2min", "2m", "120s"}) EXPECT_EQ(120'000'000u, ParseMicroseconds(minutes)) << minutes;
+  EXPECT_EQ(3'600'000'000u, ParseMicroseconds("1h"));
+  for (const char* bad : {"2", "ms", "2d", "0.5us", "-2ms", "2 ms"}) EXPECT_FALSE(ParseMicroseconds(bad)) << bad;
 }
 
 TEST(UnitsTest, PrintedAsPeopleSayThem) {
@@ -82,7 +84,8 @@ const control::KnobInfo& Knob(const char* field) { return *control::FindKnob(fie
 
 TEST(TypedKnobTest, ByTheUnitOfTheKnob) {
   EXPECT_EQ(CtlJson(300), *ParseKnob(Knob("weight"), "300"));
-  EXPECT_EQ(CtlJson(-1), *ParseKnob(Knob("weight"), "-1"));
+  for (const char* on : {"yes", "on", "true", "1"}) EXPECT_EQ(CtlJson(1), *ParseKnob(Knob("wake_first"), on)) << on;
+  for (const char* off : {"no", "off", "false", "0"}) EXPECT_EQ(CtlJson(0), *ParseKnob(Knob("wake_first"), off)) << off;
   EXPECT_EQ(CtlJson(1500), *ParseKnob(Knob("slice_us"), "1.5ms"));
   EXPECT_EQ(CtlJson(0.25), *ParseKnob(Knob("guarantee"), "25%"));
   EXPECT_EQ(CtlJson(0.25), *ParseKnob(Knob("guarantee"), "0.25"));
@@ -96,12 +99,33 @@ TEST(TypedKnobTest, ByTheUnitOfTheKnob) {
 }
 
 TEST(TypedKnobTest, WhatIsNoValueIsRefused) {
-  const std::pair<const char*, const char*> bad[] = {{"weight", "many"}, {"weight", ""},          {"weight", "5%"},
-                                                     {"slice_us", "5"},  {"guarantee", "x"},      {"guarantee", "0.5 "},
-                                                     {"guarantee", "%"}, {"guarantee", "1/4"},    {"guarantee", "nan"},
-                                                     {"limit", "50 %"},  {"floor_percent", "5ms"}};
+  const std::pair<const char*, const char*> bad[] = {
+      {"weight", "many"},   {"weight", ""},        {"weight", "5%"},         {"slice_us", "5"},
+      {"guarantee", "x"},   {"guarantee", "0.5 "}, {"guarantee", "%"},       {"guarantee", "1/4"},
+      {"guarantee", "nan"}, {"limit", "50 %"},     {"floor_percent", "5ms"}, {"wake_first", "maybe"}};
   for (const auto& [knob, text] : bad) EXPECT_FALSE(ParseKnob(Knob(knob), text)) << knob << " " << text;
   for (const char* text : {"3", "=200", "3=", "3=x"}) EXPECT_FALSE(ParseGroupKnob(Knob("group_weight"), text)) << text;
+}
+
+TEST(TypedKnobTest, WhatIsOutOfRangeIsSaidWithTheRangeAsItIsTyped) {
+  const struct {
+    const char* knob;
+    const char* text;
+    const char* range;
+  } kWrong[] = {{"weight", "0", "1 to 10000"},
+                {"weight", "-1", "1 to 10000"},
+                {"slice_us", "2s", "100us to 1s"},
+                {"slice_us", "99us", "100us to 1s"},
+                {"guarantee", "0.01%", "0 or 0.1% to 100%"},
+                {"limit", "101%", "0.1% to 100%"},
+                {"floor_percent", "26%", "1% to 25%"},
+                {"max_wait_us", "11s", "0 or 1ms to 10s"}};
+  for (const auto& wrong : kWrong) {
+    const auto value = ParseKnob(Knob(wrong.knob), wrong.text);
+    ASSERT_FALSE(value) << wrong.knob;
+    EXPECT_EQ(fmt::format("{} is out of range: allowed is {}", wrong.text, wrong.range), value.error().context);
+  }
+  for (const char* fits : {"0", "0%", "0.1%", "100%"}) EXPECT_TRUE(ParseKnob(Knob("guarantee"), fits)) << fits;
 }
 
 TEST(TypedKnobTest, PartsAreReadAsPercent) {

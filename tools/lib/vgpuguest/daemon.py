@@ -53,7 +53,8 @@ class Daemon:
         return self.ctl("set", name, *words)
 
     def destroy(self, name):
-        self.ctl("destroy", name)
+        """Also while it is in use."""
+        self.ctl("destroy", name, "--force")
 
     def show(self, name):
         return self.ctl("show", name)

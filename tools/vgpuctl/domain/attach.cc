@@ -2,6 +2,8 @@
 // vgpuctl attach, detach
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "tools/libvirt/domain.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/domain/domain_xml.h"
@@ -10,6 +12,7 @@
 #include "tools/vgpuctl/domain/vf_access.h"
 #include "vgpud/model/api.h"
 #include "vgpud/model/knobs.h"
+#include "vgpud/model/nearest.h"
 
 namespace vgpud::tools {
 namespace {
@@ -45,6 +48,22 @@ tl::expected<Hostdev, int> Wanted(const CtlArgs& args) {
   return out;
 }
 
+// A domain may be written before its VF is made: then it can't start yet.
+tl::expected<void, int> WarnOfMissing(const CtlArgs& args, const Hostdev& wanted) {
+  if (!wanted.settings.empty()) return {};
+  const auto listed = AskIfServed(args, "GET", "/v1/vfs");
+  if (!listed) return tl::unexpected(listed.error());
+  if (!*listed) return {};
+  std::vector<std::string> names;
+  for (const CtlJson& vf : (*listed)->json.value("vfs", CtlJson::array())) names.push_back(Text(vf, "name"));
+  if (std::find(names.begin(), names.end(), wanted.vf) != names.end()) return {};
+  const auto nearest = control::Nearest(wanted.vf, names);
+  (void)Complain(kExitOk, fmt::format("there is no vf \"{0}\" yet{1}: the domain starts only when there is one "
+                                      "(vgpuctl create {0})",
+                                      wanted.vf, nearest.empty() ? "" : ", " + control::DidYouMeanOneOf(nearest)));
+  return {};
+}
+
 // Where to: as told, else wherever the domain is.
 struct Target {
   bool live;
@@ -76,6 +95,7 @@ int CmdAttach(const CtlArgs& args) {
   const auto target = TargetOf(args, *domain);
   if (!target) return target.error();
   if (const auto could = CheckWanted(args, {*wanted}); !could) return could.error();
+  if (const auto said = WarnOfMissing(args, *wanted); !said) return said.error();
   auto config = ConfigOf(*domain, args.name);
   if (!config) return config.error();
   auto live = domain->IsRunning() ? LiveOf(*domain, args.name) : config;

@@ -14,6 +14,7 @@
 #include "tools/vgpuctl/domain/domain_xml.h"
 #include "tools/vgpuctl/domain/host_facts.h"
 #include "tools/vgpuctl/domain/vf_access.h"
+#include "tools/vgpuctl/rows.h"
 
 namespace vgpud::tools {
 namespace {
@@ -27,7 +28,7 @@ int Report(const CtlArgs& args, const std::vector<Finding>& findings) {
       fmt::print("{}: {}: {} (fix: {}{})\n", args.name, each.id, each.problem, each.fix,
                  each.can_fix ? "; --fix does it" : "");
   }
-  if (args.json) fmt::print("{}\n", CtlJson{{"findings", list}}.dump(2));
+  if (args.json) (void)PrintData(args.view, CtlJson{{"findings", list}});
   return findings.empty() ? kExitOk : kExitDiffers;
 }
 

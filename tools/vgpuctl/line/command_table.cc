@@ -3,10 +3,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <string>
 
+#include "tools/vgpuctl/knobs.h"
 #include "tools/vgpuctl/line/values.h"
 #include "vgpud/model/knobs.h"
 
@@ -19,16 +21,26 @@ constexpr const char* kUnitNames[] = {"NUMBER", "TIME", "25%|0.25", "PERCENT"};
 void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
   for (const auto& knob : control::Knobs()) {
     if (knob.per_vf != per_vf) continue;
-    const std::string help = fmt::format("{} ({})", knob.about, knob.range);
+    const std::string help = fmt::format("{} ({})", knob.about, RangeText(knob));
     if (knob.per_group)
       command.add_option("--" + knob.option, args.group_weights, help)->type_name("GROUP=WEIGHT");
     else
       command.add_option("--" + knob.option, args.knobs[knob.field], help)
-          ->type_name(kUnitNames[static_cast<int>(knob.unit)]);
+          ->type_name(knob.is_switch() ? "yes|no" : kUnitNames[static_cast<int>(knob.unit)]);
   }
 }
 
 void AddVfName(CLI::App& command, CtlArgs& args) { command.add_option("name", args.name, "The VF's name")->required(); }
+
+void AddVfNames(CLI::App& command, CtlArgs& args) {
+  command.add_option("name", args.names, "Names of VFs");
+  command.add_flag("--all", args.all, "All VFs, instead of names");
+}
+
+void AddForce(CLI::App& command, CtlArgs& args) {
+  command.add_flag("--force", args.force, "Also a VF that a VM or a program uses now");
+  command.add_flag("--if-exists", args.if_exists, "It is no error if there is no VF of that name");
+}
 
 void AddOptionalName(CLI::App& command, CtlArgs& args) {
   command.add_option("name", args.name, "The VF's name (default: all)");
@@ -58,7 +70,14 @@ void AddCdi(CLI::App& command, CtlArgs& args) {
 
 void AddStateFile(CLI::App& command, CtlArgs& args) {
   command.add_option("--file", args.file, "What everything should be like (see: vgpuctl export); - = standard input");
-  command.add_flag("--prune", args.prune, "VFs that are not in the file should not be there, but for transient ones");
+  command.add_flag("--prune", args.prune,
+                   "VFs that are not in the file should not be there, but for transient ones; VFs in use end, too");
+}
+
+void AddAppliedStateFile(CLI::App& command, CtlArgs& args) {
+  AddStateFile(command, args);
+  command.add_flag("--detailed-exitcode", args.detailed_exitcode,
+                   "Exit code 7 if something was changed, or with --dry-run would be; else 0 for both");
 }
 
 void AddNeededStateFile(CLI::App& command, CtlArgs& args) {
@@ -101,6 +120,31 @@ void AddTraceFile(CLI::App& command, CtlArgs& args) {
   command.add_option("-o,--output", args.file, "The file; - = standard output")->required();
 }
 
+// Of lists. -o itself is among the options of all commands.
+void AddView(CLI::App& command, CtlArgs& args) {
+  command
+      .add_option(
+          "--filter", args.view.filters,
+          "Only rows with this in a column, like state=ready, vram=1GiB, name=guest-* or domain!=-; several: all "
+          "of them")
+      ->type_name("COLUMN=VALUE")
+      ->expected(1)
+      ->take_all();
+  command.add_option("--sort", args.view.sort, "By which column, the least first")->type_name("COLUMN");
+  command.add_flag("--reverse", args.view.reverse, "The last row first");
+  command.add_flag(
+      "--no-headers", [&args](int64_t) { args.view.headings = false; }, "Only the rows");
+}
+
+void AddWatch(CLI::App& command, CtlArgs& args) {
+  command
+      .add_option_function<std::string>(
+          "-w,--watch", [&args](const std::string& text) { args.watch = *ParsePatience(text); },
+          "Print it again after each such time, until it is interrupted")
+      ->check(Patience())
+      ->type_name("TIME");
+}
+
 void AddTotal(CLI::App& command, CtlArgs& args) {
   command.add_flag("--total", args.total, "Since the VFs were created, instead of the last second");
 }
@@ -125,6 +169,8 @@ void AddMakings(CLI::App& command, CtlArgs& args) {
 }
 
 void AddLifeAndOwner(CLI::App& command, CtlArgs& args) {
+  command.add_flag("--if-missing", args.if_missing,
+                   "It is no error if there is a VF of that name; it stays as it is, with its own settings");
   command.add_flag("--transient", args.transient,
                    "It ends with vgpud; others are there again after a restart of vgpud or of the host");
   command
@@ -223,31 +269,34 @@ struct Row {
   const char* example;
   Options takes;
   int (*run)(const CtlArgs&);
-  const char* also = nullptr;  // another name
+  const char* also = nullptr;    // another name
+  const char* prints = nullptr;  // what it prints if that is neither a table nor JSON
+  bool Has(AddOptions* add) const { return std::find(takes.begin(), takes.end(), add) != takes.end(); }
 };
 constexpr Row kCommands[] = {
     {"create", "Make a VF and print where a VM or a program finds it.",
      "vgpuctl create guest-a --vram 1GiB --weight 100",
      Takes(AddVfName, AddVfKnobs, AddDryRun, AddMakings, AddLifeAndOwner, AddPlace), &CmdCreate},
-    {"destroy", "End a VF. Its VM sees the device go, its programs end with an error.", "vgpuctl destroy guest-a",
-     Takes(AddVfName, AddRevision), &CmdDestroy, "rm"},
-    {"list", "Show all VFs.", "vgpuctl list -o json", Takes(), &CmdList, "ls"},
-    {"show", "Show one VF with its sockets.", "vgpuctl show guest-a", Takes(AddVfName), &CmdShow, "describe"},
+    {"destroy", "End VFs. With --force also those in use: a VM sees its device go, programs end with an error.",
+     "vgpuctl destroy guest-a guest-b", Takes(AddVfNames, AddForce, AddRevision), &CmdDestroy, "rm"},
+    {"list", "Show all VFs.", "vgpuctl list --filter state=ready --sort name -o wide", Takes(AddView, AddWatch),
+     &CmdList, "ls"},
+    {"show", "Show VFs with their sockets.", "vgpuctl show guest-a", Takes(AddVfNames), &CmdShow, "describe"},
     {"set",
-     "Change a VF's share and its memory while it runs. A share takes effect between two turns. Memory grows at once; "
-     "it "
-     "shrinks to what programs leave of it, or is refused.",
-     "vgpuctl set guest-a --weight 300 --dry-run", Takes(AddVfName, AddVfKnobs, AddNewMemory, AddDryRun, AddRevision),
-     &CmdSet},
-    {"pause", "Take the GPU from a VF until it is resumed. Its programs wait, what it owes stays.",
-     "vgpuctl pause guest-a", Takes(AddVfName, AddDryRun, AddRevision), &CmdPause},
-    {"resume", "Let a paused VF run again.", "vgpuctl resume guest-a", Takes(AddVfName, AddDryRun, AddRevision),
+     "Change the share and the memory of VFs while they run, of all of them or none. A share takes effect between two "
+     "turns. Memory grows at once; it shrinks to what programs leave of it, or is refused.",
+     "vgpuctl set guest-a guest-b --weight 300 --dry-run",
+     Takes(AddVfNames, AddVfKnobs, AddNewMemory, AddDryRun, AddRevision), &CmdSet},
+    {"pause", "Take the GPU from VFs until they are resumed. Their programs wait, what they owe stays.",
+     "vgpuctl pause guest-a", Takes(AddVfNames, AddDryRun, AddRevision), &CmdPause},
+    {"resume", "Let paused VFs run again.", "vgpuctl resume --all", Takes(AddVfNames, AddDryRun, AddRevision),
      &CmdResume},
-    {"profiles", "Show the sizes that a VF can be made with.", "vgpuctl profiles", Takes(AddOneGpu), &CmdProfiles},
+    {"profiles", "Show the sizes that a VF can be made with.", "vgpuctl profiles", Takes(AddOneGpu, AddView),
+     &CmdProfiles},
     {"tenants", "Show how much the VFs of each tenant have and may have.", "vgpuctl tenants", Takes(), &CmdTenants},
     {"calendar", "Show the periods of the calendar, which of them hold now, and what they change.", "vgpuctl calendar",
      Takes(), &CmdCalendar},
-    {"gpus", "Show all GPUs, and how much of each is promised to VFs.", "vgpuctl gpus", Takes(), &CmdGpus},
+    {"gpus", "Show all GPUs, and how much of each is promised to VFs.", "vgpuctl gpus", Takes(AddView), &CmdGpus},
     {"topo", "Show NUMA nodes, where the GPUs are that are served, and the GPUs on the PCI bus.", "vgpuctl topo",
      Takes(), &CmdTopo},
     {"gpu", "Show a GPU, its policy and its settings.", "vgpuctl gpu -o json", Takes(AddGpuName), &CmdGpu},
@@ -255,28 +304,28 @@ constexpr Row kCommands[] = {
      "vgpuctl set-gpu --policy reserve --base-slice 1ms --dry-run",
      Takes(AddGpuSettings, AddDryRun, AddGpuName, AddRevision), &CmdSetGpu},
     {"export", "Print the settings of the GPUs and all VFs but transient ones, as apply --file and assert take them.",
-     "vgpuctl export > vgpu-state.toml", Takes(), &CmdExport},
+     "vgpuctl export > vgpu-state.toml", Takes(), &CmdExport, nullptr, "TOML"},
     {"assert",
      "Is everything as a file says? Prints what is not. Exit code 0: it is, 7: it is not. What the file does not "
      "mention may be as it likes.",
      "vgpuctl assert --file vgpu-state.toml", Takes(AddNeededStateFile), &CmdAssert},
     {"apply",
      "Change several VFs, and the GPU with them, between the same two turns; all of it or nothing. With --file: make "
-     "everything as the file says, and VFs that are not there yet; exit code 0: nothing had to change, 7: something "
-     "was changed.",
+     "everything as the file says, and VFs that are not there yet.",
      "vgpuctl apply --policy reserve guest-a:guarantee=25%,limit=75% guest-b:weight=300 --dry-run",
-     Takes(AddManyVfs, AddStateFile, AddGpuSettings, AddDryRun, AddOneGpu), &CmdApply},
+     Takes(AddManyVfs, AddAppliedStateFile, AddGpuSettings, AddDryRun, AddOneGpu), &CmdApply},
     {"config",
      "What the daemon is told by its files and flags. check: are the files right? show: what holds, and where each "
      "value is from; diff: what the files say now, where it is not what holds; reload: read them again.",
      "vgpuctl config diff", Takes(AddConfigVerb), &CmdConfig},
-    {"reset", "Reset a VF and, if it was parked after repeated hangs, let it run again.",
-     "vgpuctl reset guest-a --force", Takes(AddVfName, AddForceReset), &CmdReset},
+    {"reset", "Reset VFs and, if they were parked after repeated hangs, let them run again.",
+     "vgpuctl reset guest-a --force", Takes(AddVfNames, AddForceReset), &CmdReset},
     {"stats", "Show who has the GPU now, in the last second, and what each VF is entitled to.", "vgpuctl stats --total",
-     Takes(AddOptionalName, AddOneGpu, AddTotal), &CmdStats},
-    {"metrics", "Print all figures as Prometheus reads them.", "vgpuctl metrics", Takes(), &CmdMetrics},
+     Takes(AddOptionalName, AddOneGpu, AddTotal, AddView, AddWatch), &CmdStats},
+    {"metrics", "Print all figures as Prometheus reads them.", "vgpuctl metrics", Takes(), &CmdMetrics, nullptr,
+     "text for Prometheus"},
     {"report", "Show what each VF used per day (UTC), today or on the days given.",
-     "vgpuctl report --from 2026-11-01 --to 2026-11-30 -o json", Takes(AddDays), &CmdReport},
+     "vgpuctl report --from 2026-11-01 --to 2026-11-30 -o json", Takes(AddDays, AddView), &CmdReport},
     {"trace", "Write the last turns on the GPU to a file that Perfetto opens.", "vgpuctl trace --last 5s -o trace.json",
      Takes(AddTraceFile, AddOneGpu), &CmdTrace},
     {"cdi",
@@ -320,6 +369,19 @@ void AddCommands(CLI::App& app, CtlArgs& args, Run** run) {
       if (add != nullptr) add(*command, args);
     command->callback([run, f = row.run] { *run = f; });
   }
+}
+
+std::string WhyNotIn(const std::string& command, const std::string& format) {
+  const auto* const row =
+      std::find_if(std::begin(kCommands), std::end(kCommands), [&](const Row& each) { return command == each.name; });
+  if (row == std::end(kCommands) || format == "table") return "";
+  if (row->prints != nullptr) return fmt::format("{} prints {}: leave -o {} out", command, row->prints, format);
+  if (row->Has(&AddView) || format == "json" || format == "yaml") return "";
+  std::string lists;
+  for (const Row& each : kCommands)
+    if (each.Has(&AddView)) lists += (lists.empty() ? "" : ", ") + std::string(each.name);
+  return fmt::format("{} prints no list, so it has no -o {}: json and yaml it has; lists are {}", command, format,
+                     lists);
 }
 
 CLI::App* AddCommand(CLI::App& app, const char* name, const char* help, const char* example) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // vgpuctl: the command line of vgpud. Options become CtlArgs; which commands there are is in command_table.cc.
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tools/vgpuctl/ask.h"
@@ -30,8 +33,9 @@ void AddEverywhere(CLI::App& app, CtlArgs& args, Everywhere& everywhere) {
          "The daemon's directory (default: $VGPUD_RUNTIME_DIR, else $XDG_RUNTIME_DIR/vgpud where an ordinary user's "
          "own vgpud serves, else /run/vgpud)")
       ->type_name("DIRECTORY");
-  app.add_option("-o,--output", everywhere.output, "table for people, json for programs")
-      ->check(OneOf({"table", "json"}))
+  app.add_option("-o,--output", everywhere.output,
+                 "table for people, wide with all columns, name for names only; csv, json and yaml for programs")
+      ->check(OneOf({"table", "wide", "name", "csv", "json", "yaml"}))
       ->type_name("FORMAT")
       ->capture_default_str();
   everywhere.timeout_option =
@@ -40,6 +44,32 @@ void AddEverywhere(CLI::App& app, CtlArgs& args, Everywhere& everywhere) {
           ->check(Patience())
           ->type_name("TIME")
           ->capture_default_str();
+}
+
+Format FormatOf(const std::string& word) {
+  static constexpr struct {
+    const char* word;
+    Format format;
+  } kFormats[] = {{"wide", Format::kWide},
+                  {"name", Format::kName},
+                  {"csv", Format::kCsv},
+                  {"json", Format::kJson},
+                  {"yaml", Format::kYaml}};
+  for (const auto& row : kFormats)
+    if (word == row.word) return row.format;
+  return Format::kTable;
+}
+
+// Runs until an answer fails, or until it is interrupted. A terminal shows the last answer, CSV has its headings once.
+int Watch(Run* run, CtlArgs args) {
+  const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  for (;;) {
+    if (is_terminal) fmt::print("\x1b[H\x1b[2J");
+    const int code = run(args);
+    if (code != kExitOk || std::fflush(stdout) != 0) return code;
+    if (args.view.format == Format::kCsv) args.view.headings = false;
+    std::this_thread::sleep_for(*args.watch);
+  }
 }
 
 int PrintHelp(const CLI::App& app, const std::string& word) {
@@ -55,6 +85,15 @@ int PrintHelp(const CLI::App& app, const std::string& word) {
 int PrintHelpOfLine(const CLI::App& app) {
   const auto typed = app.get_subcommands();
   return PrintHelp(app, typed.empty() ? "" : typed.front()->get_name());
+}
+
+// Also of a line that can't be parsed.
+bool WantsJson(const std::vector<std::string>& words) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "-ojson" || words[i] == "--output=json") return true;
+    if ((words[i] == "-o" || words[i] == "--output") && i + 1 < words.size() && words[i + 1] == "json") return true;
+  }
+  return false;
 }
 
 std::chrono::milliseconds Timeout(const CtlArgs& args, const std::string& text) {
@@ -73,8 +112,8 @@ int main(int argc, char** argv) {
   Run* run = nullptr;
   CLI::App app{
       "Controls vgpud, which shares GPUs among virtual functions (VFs).\n"
-      "Exit codes: 0 ok, 1 failed, 2 bad usage, 3 no daemon, 4 no such VF, 5 refused, 6 timed out, 7 differs or, apply "
-      "--file, changed."};
+      "Exit codes: 0 ok, 1 failed, 2 bad usage, 3 no daemon, 4 no such VF, 5 refused, 6 timed out, 7 differs or, with "
+      "apply --detailed-exitcode, changed."};
   app.require_subcommand(1);
   app.fallthrough();
   AddEverywhere(app, args, everywhere);
@@ -85,6 +124,7 @@ int main(int argc, char** argv) {
   CLI::App* const version = AddCommand(app, "version", "Print the version of vgpuctl.", "vgpuctl version");
 
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (WantsJson(words)) ComplainInJson();
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -94,11 +134,16 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return Complain(kExitUsage, WhatIsWrong(app, words, e));
   }
+  if (const std::string wrong = WhatWasMistaken(app, words); !wrong.empty()) return Complain(kExitUsage, wrong);
   if (help->parsed()) return PrintHelp(app, explained);
   if (version->parsed()) return PrintRaw(fmt::format("{}\n", kVersion));
   std::erase_if(args.knobs, [](const auto& knob) { return knob.second.empty(); });
-  args.json = everywhere.output == "json";
+  const std::string command = app.get_subcommands().front()->get_name();
+  if (const std::string why_not = WhyNotIn(command, everywhere.output); !why_not.empty())
+    return Complain(kExitUsage, why_not);
+  args.view.format = FormatOf(everywhere.output);
+  args.json = args.view.is_data();
   args.wait_for_daemon = everywhere.timeout_option->count() > 0;
   args.timeout = Timeout(args, everywhere.timeout);
-  return run(args);
+  return args.watch ? Watch(run, args) : run(args);
 }

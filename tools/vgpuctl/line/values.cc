@@ -21,6 +21,19 @@ CLI::Validator OneOf(const std::vector<std::string>& words) {
           "{" + all + "}"};
 }
 
+std::vector<std::string> AllowedWords(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const size_t begin = type.find('{'), end = type.rfind('}');
+  std::vector<std::string> words;
+  if (begin == std::string::npos || end == std::string::npos) return words;
+  for (size_t at = begin; at < end;) {
+    const size_t next = std::min(type.find(',', at + 1), end);
+    words.push_back(type.substr(at + 1, next - at - 1));
+    at = next;
+  }
+  return words;
+}
+
 CLI::Validator NumberUpTo(unsigned most) {
   return {[most](const std::string& text) {
             const auto number = ParseInteger<unsigned>(text);

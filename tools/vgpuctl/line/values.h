@@ -13,6 +13,8 @@ namespace vgpud::tools {
 
 // One of these words. Its description is "{a,b}".
 CLI::Validator OneOf(const std::vector<std::string>& words);
+// The words of OneOf that `option` is checked with; none: it takes others, too.
+std::vector<std::string> AllowedWords(const CLI::Option& option);
 // A whole number from 0 to `most`.
 CLI::Validator NumberUpTo(unsigned most);
 // A time that ParsePatience takes.

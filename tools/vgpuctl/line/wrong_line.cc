@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "tools/vgpuctl/line/values.h"
 #include "vgpud/model/nearest.h"
 
 namespace vgpud::tools {
@@ -107,13 +108,22 @@ Line Walk(const CLI::App& app, const std::vector<std::string>& words) {
   return line;
 }
 
+// "name", or "one of check, show".
+std::string WhatItTakes(const CLI::Option& option) {
+  const std::vector<std::string> words = AllowedWords(option);
+  if (words.size() == 1) return words.front();
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "one of " : ", ") + word;
+  return all.empty() ? option.get_name(true) : all;
+}
+
 // Too few or too many words that are neither options nor their values.
 std::string WrongCount(const Line& line) {
   size_t room = 0;
   for (const CLI::Option* option :
        line.command->get_options([](const CLI::Option* o) { return o->get_positional(); })) {
     if (option->get_required() && room >= line.positionals.size())
-      return fmt::format("{} needs {}: {} has an example", line.command->get_name(), option->get_name(true),
+      return fmt::format("{} needs {}: {} has an example", line.command->get_name(), WhatItTakes(*option),
                          HelpOf(line.command));
     room += static_cast<size_t>(option->get_items_expected_max());
   }
@@ -141,6 +151,10 @@ std::string NoSuchCommand(const CLI::App& app, const std::string& word) {
   for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
   const auto nearest = control::Nearest(word, names);
   return text + (nearest.empty() ? "vgpuctl help shows all" : control::DidYouMeanOneOf(nearest));
+}
+
+std::string WhatWasMistaken(const CLI::App& app, const std::vector<std::string>& words) {
+  return Walk(app, words).wrong;
 }
 
 std::string WhatIsWrong(const CLI::App& app, const std::vector<std::string>& words, const CLI::ParseError& error) {

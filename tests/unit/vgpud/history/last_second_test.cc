@@ -60,6 +60,15 @@ TEST(LastSecond, TheLongestOverrunSoFarIsNoPartOfASecond) {
   EXPECT_EQ(2 * kMs, seconds.Of(1).account.received_ns);
 }
 
+TEST(LastSecond, FindsEachVfInWhateverOrderTheyCome) {
+  LastSecond seconds;
+  const auto look = [&seconds](TimePoint at, std::vector<FairnessWindow::Sample> vfs) { seconds.Look(at, {}, vfs); };
+  look(kStart, {Had(9, 0), Had(2, 0), Had(5, 0)});
+  look(kStart + 100ms, {Had(5, 50), Had(9, 90), Had(2, 20)});
+  for (const uint64_t key : {2u, 5u, 9u}) EXPECT_EQ(key * 10 * kMs, seconds.Of(key).account.received_ns) << key;
+  for (const uint64_t nobody : {1u, 3u, 7u, 10u}) EXPECT_EQ(0u, seconds.Of(nobody).window_ns) << nobody;
+}
+
 TEST(LastSecond, AYoungVfIsJudgedByItsLife) {
   LastSecond seconds;
   for (int i = 0; i < 11; ++i) {

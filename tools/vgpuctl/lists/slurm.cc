@@ -6,6 +6,7 @@
 #include <map>
 
 #include "tools/vgpuctl/ask.h"
+#include "tools/vgpuctl/rows.h"
 #include "vgpud/model/api.h"
 
 namespace vgpud::tools {
@@ -70,7 +71,7 @@ int CmdSlurm(const CtlArgs& args) {
         fmt::format(
             "a VF of profile {} takes {} bytes of memory, the GPU has {} (and what jobs may have: vgpuctl tenants)",
             profile, each, whole));
-  if (args.json) return PrintRaw(CtlJson{{"name", "gpu"}, {"type", "vgpud"}, {"count", count}}.dump(2) + "\n");
+  if (args.json) return PrintData(args.view, CtlJson{{"name", "gpu"}, {"type", "vgpud"}, {"count", count}});
   fmt::print("# {} VFs of profile {}. In slurm.conf: GresTypes=gpu, and for the node Gres=gpu:vgpud:{}\n", count,
              profile, count);
   fmt::print("AutoDetect=off\nName=gpu Type=vgpud File={}/vf{}\n", args.files_dir,

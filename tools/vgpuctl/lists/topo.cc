@@ -4,6 +4,7 @@
 
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/print.h"
+#include "tools/vgpuctl/rows.h"
 #include "tools/vgpuctl/table.h"
 
 namespace vgpud::tools {
@@ -16,7 +17,7 @@ std::string Node(const CtlJson& object) { return Readable("numa_node", object.va
 int CmdTopo(const CtlArgs& args) {
   const auto answer = Ask(args, "GET", "/v1/topo");
   if (!answer) return answer.error();
-  if (args.json) return PrintRaw(answer->raw);
+  if (args.json) return PrintData(args.view, answer->raw);
   const auto list = [&](const char* key) { return answer->json.value(key, CtlJson::array()); };
   Table nodes{{"NODE", "PROCESSORS"}};
   for (const CtlJson& node : list("nodes"))

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/print.h"
+#include "tools/vgpuctl/rows.h"
 #include "tools/vgpuctl/table.h"
 
 namespace vgpud::tools {
@@ -12,7 +13,7 @@ namespace vgpud::tools {
 int CmdTenants(const CtlArgs& args) {
   const auto answer = Ask(args, "GET", "/v1/tenants");
   if (!answer) return answer.error();
-  if (args.json) return PrintRaw(answer->raw);
+  if (args.json) return PrintData(args.view, answer->raw);
   Table table{{"NAME", "VFS", "VRAM", "HOST_MEMORY", "RAM", "WEIGHT", "GUARANTEE", "PRIORITY", "SHARE"}};
   const auto bytes = [](const CtlJson& value) { return FormatBytes(value.get<uint64_t>()); };
   const auto part = [](const CtlJson& value) { return Readable("guarantee", value); };
@@ -36,7 +37,7 @@ int CmdTenants(const CtlArgs& args) {
 int CmdCalendar(const CtlArgs& args) {
   const auto answer = Ask(args, "GET", "/v1/calendar");
   if (!answer) return answer.error();
-  if (args.json) return PrintRaw(answer->raw);
+  if (args.json) return PrintData(args.view, answer->raw);
   Table table{{"NAME", "WHEN", "NOW", "SETTINGS"}};
   for (const CtlJson& period : answer->json.value("periods", CtlJson::array())) {
     std::string settings;

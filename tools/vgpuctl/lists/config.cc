@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "tools/vgpuctl/ask.h"
+#include "tools/vgpuctl/rows.h"
 #include "tools/vgpuctl/table.h"
 
 namespace vgpud::tools {
@@ -16,7 +17,7 @@ void PrintChanges(const CtlJson& list, const std::string& when) {
 int Reload(const CtlArgs& args, bool only_check) {
   const auto answer = Ask(args, "POST", only_check ? "/v1/config/reload?dry_run=1" : "/v1/config/reload");
   if (!answer) return answer.error();
-  if (args.json) return PrintRaw(answer->raw);
+  if (args.json) return PrintData(args.view, answer->raw);
   const CtlJson now = answer->json.value("now", CtlJson::array()),
                 at_restart = answer->json.value("at_restart", CtlJson::array());
   if (only_check) fmt::print("the configuration is right\n");
@@ -32,7 +33,7 @@ int ReloadNow(const CtlArgs& args) { return Reload(args, false); }
 int Show(const CtlArgs& args) {
   const auto answer = Ask(args, "GET", "/v1/config");
   if (!answer) return answer.error();
-  if (args.json) return PrintRaw(answer->raw);
+  if (args.json) return PrintData(args.view, answer->raw);
   Table table{{"KEY", "VALUE", "FROM"}};
   for (const CtlJson& value : answer->json.value("values", CtlJson::array())) {
     const std::string text = Text(value, "value"), told = Text(value, "configured");
@@ -47,7 +48,7 @@ int Diff(const CtlArgs& args) {
   if (!answer) return answer.error();
   const CtlJson list = answer->json.value("differences", CtlJson::array());
   const int status = list.empty() ? kExitOk : kExitDiffers;
-  if (args.json) return PrintRaw(answer->raw) == kExitOk ? status : kExitFailed;
+  if (args.json) return PrintData(args.view, answer->raw) == kExitOk ? status : kExitFailed;
   static constexpr struct {
     const char* effect;
     const char* words;
