@@ -10,7 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -212,5 +214,17 @@ class ExecArguments {
  private:
   std::vector<std::string> words_;
 };
+
+// The line that an executor logs when a kernel of its program has failed: "... guest kernel failed: error=700 kernel k,
+// ...". vgpud makes an event of it. A compromised executor may log such a line as well: for display, trusted for
+// nothing.
+inline constexpr std::string_view kKernelFaultMark = "guest kernel failed: ";
+
+// What failed, from "error=NUMBER" on; nullopt: `line` is another one.
+inline std::optional<std::string_view> KernelFaultIn(std::string_view line) {
+  const size_t at = line.find(kKernelFaultMark);
+  if (at == std::string_view::npos) return std::nullopt;
+  return line.substr(at + kKernelFaultMark.size());
+}
 
 }  // namespace vgpud

@@ -2,6 +2,7 @@
 // The memory of the slice pages (base/slice_page.h): how vgpud makes it, and how the others map it.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "base/fd.h"
@@ -40,5 +41,23 @@ struct SliceView {
 };
 // EPROTO: pages of another build.
 [[nodiscard]] Result<SliceView> MapSlices(int grant_fd, int slots_fd);
+
+// How much memory of the VF each of its executors holds: behind the slot page, in the same file. vgpud-vf writes it, as
+// it has the ledger; executors can, too. For display, trusted for nothing; a vgpud-vf that does not know it leaves 0.
+struct HeldMemory {
+  std::atomic<uint64_t> vram_bytes[kMaxExecutors];
+};
+inline constexpr uint64_t kHeldMemoryAt = kSlotPageBytes - sizeof(HeldMemory);
+static_assert(sizeof(SlotPage) <= kHeldMemoryAt && kHeldMemoryAt % alignof(HeldMemory) == 0);
+
+// For how long an executor has been on the GPU; it writes its clock itself.
+inline uint64_t TimeOnGpu(const ExecClock& clock, uint64_t now_ns) {
+  const uint64_t since = clock.since_ns.load(std::memory_order_relaxed);
+  const uint64_t running = since != 0 && since < now_ns ? now_ns - since : 0;
+  return clock.on_gpu_ns.load(std::memory_order_relaxed) + running;
+}
+
+// `slots`: of the whole file.
+inline HeldMemory& HeldMemoryIn(const Mapping& slots) { return *slots.At<HeldMemory>(kHeldMemoryAt); }
 
 }  // namespace vgpud

@@ -44,17 +44,18 @@ VGPUD_ROOMS = [
     ("calendar", [], ["sched/"]),
     ("tenants", ["host"], ["sched/"]),
     ("placement", ["host"], []),
+    ("events", [], ["sched/"]),
     ("state", ["host"], []),
     ("containers", ["host"], []),
     ("keep", ["host"], ["base/jail/"]),
     ("device", ["host"], ["base/jail/", "gpu/channels/"]),
     ("gpu", ["host"], ["gpu/channels/", "sched/"]),
     ("history", ["gpu", "host", "tenants"], ["sched/"]),
-    ("vf", ["device", "gpu", "host", "keep", "tenants"], ["base/jail/", "sched/"]),
+    ("vf", ["device", "events", "gpu", "host", "keep", "tenants"], ["base/jail/", "sched/"]),
     ("config", ["calendar", "device", "gpu", "placement", "service", "tenants"], ["sched/"]),
-    ("registry", ["config", "gpu", "history", "host", "json", "placement", "state", "tenants", "vf"], ["base/jail/", "sched/"]),
+    ("registry", ["config", "events", "gpu", "history", "host", "json", "placement", "state", "tenants", "vf"], ["base/jail/", "sched/"]),
     ("live", ["calendar", "config", "host", "registry", "state"], ["sched/"]),
-    ("control", ["history", "host", "json", "live", "registry", "tenants"], ["sched/"]),
+    ("control", ["events", "history", "host", "json", "live", "registry", "tenants"], ["sched/"]),
 ]
 
 
@@ -128,6 +129,7 @@ PRODUCT = [
     ("tools/libvirt/", ["base/", "vgpud/model/api.h"]),
     ("tools/vgpuctl/line/", ["base/", "tools/vgpuctl/", *FOR_CLIENTS]),
     ("tools/vgpuctl/domain/", ["base/", "tools/libvirt/", "tools/vgpuctl/", *FOR_CLIENTS]),
+    ("tools/vgpuctl/see/", ["base/", "tools/libvirt/", "tools/vgpuctl/", "tools/vgpuctl/domain/host_facts.h", *FOR_CLIENTS]),
     ("tools/vgpuctl/lists/", ["base/", "tools/vgpuctl/", *FOR_CLIENTS]),
     ("tools/vgpuctl/", ["base/", *FOR_CLIENTS]),
     ("integrations/slurm/", []),
@@ -155,7 +157,7 @@ def test_rows():
     yield exec_fakes, ["base/", *rooms("gpu/"), uapi]
     yield "tests/unit/exec/", ["base/", *rooms("gpu/"), uapi, exec_fakes]
     yield "tests/unit/vfio/", [*rooms("base/", "vfio/"), uapi]
-    yield "tests/unit/vgpud/", [*rooms("base/", "sched/", "vgpud/"), "gpu/channels/", "tests/unit/channels/rm_model.h", "tools/vgpuctl/"]
+    yield "tests/unit/vgpud/", [*rooms("base/", "sched/", "vgpud/"), "gpu/channels/", "tests/unit/channels/rm_model.h", "tools/vgpuctl/", "tools/vgpuctl/see/"]
     yield "tests/unit/shim/", [uapi, "gpu/cuda/driver_calls.h", *rooms("guest-driver-shim/libcuda/channel/", "guest-driver-shim/libcuda/generated/")]
     yield "tests/kubernetes/", ["base/", *rooms("integrations/"), "tools/libvirt/"]
     # The version is in both libraries.

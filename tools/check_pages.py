@@ -28,7 +28,7 @@ FORMS = "A weight, from a command line to the policy"
 # What the first cell of a library's row begins with, and its headers.
 HEADERS = {"libevent": "event2/", "nlohmann-json": "nlohmann/", "toml++": r"toml\+\+/", "CLI11": "CLI/", "SQLite": "sqlite3.h", "libxml2": "libxml/",
            "libvirt (optional)": "libvirt/", "gRPC": "grpcpp/", "libcurl": "curl/", "libslurm-dev": "slurm/", "libseccomp": "seccomp.h",
-           "libpci": "pci/pci.h", "libcap": "sys/capability.h", "libzstd": "(?:zstd|lz4)"}
+           "libpci": "pci/pci.h", "ncurses": "ncurses.h", "libcap": "sys/capability.h", "libzstd": "(?:zstd|lz4)"}
 # In C++; the constants and helpers that name a variable, too.
 READS = re.compile(r'(?:getenv|NumberInEnvironment|Asked)\("([A-Z_]+)"\)|kRuntimeDirVariable = "([A-Z_]+)"')
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/slice_memory.h"
+
 namespace vgpud::vfio {
 namespace {
 
@@ -195,6 +197,8 @@ void Vf::UsageChanged() {
 
 void Vf::ReportUsage() {
   usage_changed_ = false;
+  for (uint32_t channel = 0; channel < kMaxExecutors; ++channel)
+    HeldMemoryIn(slices_.slots).vram_bytes[channel].store(ledgers_.vram.held(channel), std::memory_order_relaxed);
   if (!link_alive_) return;
   if (to_vgpud_.waiting() != 0) return UsageChanged();
   to_vgpud_.SendStruct(

@@ -28,6 +28,7 @@
 #include "vgpud/host/private_dir.h"
 #include "vgpud/host/thread_priority.h"
 #include "vgpud/model/api.h"
+#include "vgpud/model/version.h"
 #include "vgpud/service/notify.h"
 #include "vgpud/tenants/users.h"
 
@@ -353,6 +354,11 @@ void Daemon::Run() {
   for (const auto& gpu : vfs_->gpus().all()) gpus += (gpus.empty() ? "" : ",") + gpu->name();
   LOG(kInfo, "serving gpu={} on {}", vfs_->gpus().all().size() == 1 ? config_.gpu.gpu : gpus,
       control::ControlSocketPath(config_.runtime_dir));
+  for (const auto& gpu : vfs_->gpus().all())
+    vfs_->chronicle().Add(
+        {.kind = event_kind::kStarted,
+         .gpu = gpu->name(),
+         .text = fmt::format("vgpud {} serves it with policy {}", Version(), gpu->settings().policy)});
   if (!stopping_) NotifyReady(config_.ready_fd);
   service_ = ServiceReports::Start(loop_, {[this] { return vfs_->reports().Summary(); },
                                            [this](auto done) { vfs_->gpus().AskSchedulers(std::move(done)); }});

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "base/exec_link.h"
 #include "gpu/capability/vram_growth.h"
 
 namespace vgpud::exec {
@@ -212,7 +213,8 @@ bool ChannelEngine::FinishStep(Op& op, StepResult result) {
   runtime_.TellPrinted();
   waits_.StepOver();
   if (result.fault) {
-    LOG_LIMITED(limiter_, kInfo, "guest kernel failed: error={} {}", static_cast<uint32_t>(result.status), result.text);
+    LOG_LIMITED(limiter_, kWarning, "{}error={} {}", kKernelFaultMark, static_cast<uint32_t>(result.status),
+                result.text);
     Poison(result.status, result.text);
     return false;
   }

@@ -49,6 +49,10 @@ constexpr std::string_view kPaths[] = {"/v1/vfs",
                                        "/metrics",
                                        "/v1/report",
                                        "/v1/trace",
+                                       "/v1/processes",
+                                       "/v1/events",
+                                       "/v1/vfs/a/log",
+                                       "/v1/vfs/a/wait",
                                        "/v1/config",
                                        "/v1/config/diff",
                                        "/v1/calendar",
@@ -59,10 +63,10 @@ constexpr std::string_view kPaths[] = {"/v1/vfs",
                                        "/v1/vfs/a/../b",
                                        "*",
                                        "http://x:70000/v1/vfs"};
-constexpr std::string_view kKeys[] = {"dry_run", "queue", "if_revision", "uuid",      "vf", "gpu",
-                                      "from",    "to",    "last_us",     "if_unused", ""};
-constexpr std::string_view kValues[] = {"1",   "0", "a", "soft0", "2026-01-01", "2026-12-31", "99999999999999999999",
-                                        "%31", "%", "-1"};
+constexpr std::string_view kKeys[] = {"dry_run", "queue",     "if_revision", "uuid",  "vf",  "gpu",        "from", "to",
+                                      "last_us", "if_unused", "follow",      "after", "for", "timeout_ms", ""};
+constexpr std::string_view kValues[] = {
+    "1", "0", "a", "soft0", "gone", "2026-01-01", "2026-12-31", "99999999999999999999", "%31", "%", "-1"};
 constexpr std::string_view kFields[] = {"name",
                                         "profile",
                                         "vram_bytes",
@@ -214,6 +218,7 @@ class Bed : ControlBed {
     limits.untaken_bytes.each = 64 << 10;
     limits.untaken_bytes.all = 128 << 10;
     limits.long_answers = {.what = "reports and traces", .each = 1, .all = 3, .reserved = 1};
+    limits.followers = {.what = "followers", .each = 1, .all = 3, .reserved = 1};
     limits.new_vfs = {
         .what = "new VFs", .each_per_second = 5, .each_at_once = 5, .all_per_second = 0, .all_at_once = 0};
     limits.user = [this](int) { return user_; };

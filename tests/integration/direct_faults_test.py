@@ -42,6 +42,12 @@ def test():
         for error in [*counted, "other"]:
             harness.check(f'\nvgpud_vf_kernel_faults_total{{gpu="soft0",vf="a",error="{error}"}} {counted.get(error, 0)}\n' in metrics,
                           f"the metrics have it, too: {error}")
+        faults = [event for event in vgpud.ctl("events", "a")["events"] if event["kind"] == "fault"]
+        harness.check(len(faults) == len(FAULTS), f"each is an event: {faults}")
+        for event, (name, (number, text)) in zip(faults, FAULTS.items()):
+            harness.check(event["text"].startswith(f"error={number} ") and f"kernel {name}," in event["text"] and text in event["text"],
+                          f"with its text: {event}")
+        harness.check('"fault"' not in vgpud.ctl_text("events", "b", "-o", "json"), "no event of the VF beside")
         harness.check(vgpud.show("b")["kernel_faults"] == {}, "nothing is counted of the VF beside")
         harness.check_passes(bystander)
 

@@ -5,10 +5,10 @@ packages=(
   meson ninja-build pkg-config g++ make clang clang-format
   libevent-dev libpci-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libexpected-dev
   libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc libcurl4-openssl-dev
-  libseccomp-dev libcap-dev libsqlite3-dev libxml2-dev libvirt-dev libzstd-dev liblz4-dev
+  libseccomp-dev libcap-dev libsqlite3-dev libxml2-dev libncurses-dev libvirt-dev libzstd-dev liblz4-dev
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
   python3 python3-jinja2 python3-yaml
-  podman crun
+  podman crun tmux
   patchelf busybox-static cpio kmod xz-utils zstd libelf-dev libssl-dev debian-archive-keyring git
 )
 # Only the table generator needs libclang, and only where a CUDA toolkit is there to generate from.

@@ -13,8 +13,6 @@
 namespace vgpud::tools {
 namespace {
 
-constexpr const char* kQemuMin = "10.1";
-
 struct Case {
   const XmlNode& domain;
   const Places& places;
@@ -91,14 +89,7 @@ std::string NoNamespace(const Case& c) {
 std::string OldQemu(const Case& c) {
   if (!c.facts.qemu_version) return {};
   if (c.facts.qemu_version->empty()) return "its <emulator> does not run";
-  const auto number = [](const std::string& version) {
-    unsigned major = 0, minor = 0;
-    const char* end = version.data() + version.size();
-    const auto at = std::from_chars(version.data(), end, major);
-    if (at.ptr != end) std::from_chars(at.ptr + 1, end, minor);
-    return major * 1000 + minor;
-  };
-  if (number(*c.facts.qemu_version) >= number(kQemuMin)) return {};
+  if (!IsOldQemu(*c.facts.qemu_version)) return {};
   return fmt::format("its QEMU is {}, and vfio-user came with {}", *c.facts.qemu_version, kQemuMin);
 }
 std::string NoDevice(const Case& c) {
@@ -309,6 +300,17 @@ void ShareMemory(XmlNode& domain) {
 }
 
 }  // namespace
+
+bool IsOldQemu(const std::string& version) {
+  const auto number = [](const std::string& text) {
+    unsigned major = 0, minor = 0;
+    const char* end = text.data() + text.size();
+    const auto at = std::from_chars(text.data(), end, major);
+    if (at.ptr != end) std::from_chars(at.ptr + 1, end, minor);
+    return major * 1000 + minor;
+  };
+  return number(version) < number(kQemuMin);
+}
 
 std::vector<Finding> Lint(const XmlNode& domain, const Places& places, const HostFacts& facts) {
   std::vector<Finding> out;

@@ -32,6 +32,11 @@ struct HostFacts {
   std::string user = "libvirt-qemu";
 };
 
+// The first QEMU that has vfio-user.
+inline constexpr const char* kQemuMin = "10.1";
+// `version`: as QEMU says it, "7.2.22".
+bool IsOldQemu(const std::string& version);
+
 struct Finding {
   const char* id;
   std::string problem;

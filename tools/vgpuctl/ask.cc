@@ -22,6 +22,8 @@ namespace {
 constexpr std::chrono::milliseconds kLookForDaemonEvery{20};
 constexpr std::chrono::milliseconds kPatienceForNames{1'000};
 constexpr int kNotFound = 404;
+// vgpud shows a sign of life to followers every 5 s.
+constexpr std::chrono::milliseconds kPatienceOfFollowers{20'000};
 
 bool g_complain_in_json = false;
 
@@ -49,7 +51,8 @@ Result<HttpReply> Request(const Contact& contact, const std::string& socket, con
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Now());
     const auto patience = std::max(left, std::chrono::milliseconds{1});
-    auto reply = sink ? HttpDownload(socket, path, sink, patience) : HttpRequest(socket, method, path, body, patience);
+    auto reply = sink ? HttpDownload(socket, path, sink, patience, contact.follow ? kPatienceOfFollowers : patience)
+                      : HttpRequest(socket, method, path, body, patience);
     if (reply || reply.error().code != std::errc::connection_refused || !contact.wait_for_daemon ||
         left < kLookForDaemonEvery)
       return reply;
@@ -101,6 +104,8 @@ std::string SimilarVf(const Contact& contact, const std::string& path) {
 
 // Why there is no answer at all.
 Failure WhyUnanswered(const Contact& contact, const Error& error) {
+  if (contact.follow && error.code == std::errc::connection_reset)
+    return {kExitUnreachable, "vgpud has ended the connection: it was stopped, or other users need the place"};
   if (error.code == std::errc::timed_out)
     return {kExitTimedOut, error.context + "; it may still do it (longer: --timeout)"};
   if (error.code == std::errc::permission_denied)

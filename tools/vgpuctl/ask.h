@@ -43,7 +43,7 @@ tl::expected<std::optional<Answer>, int> AskIfServed(const Contact& contact, con
                                                      const std::string& path, const CtlJson& body = {});
 // The same for answers that are not JSON; errors of the daemon always are.
 tl::expected<std::string, int> AskForText(const Contact& contact, const std::string& path);
-// An answer of any length: a 2xx one goes to `sink` as it comes.
+// An answer of any length: a 2xx one goes to `sink` as it comes. With `contact.follow` it may come slowly.
 tl::expected<void, int> AskForStream(const Contact& contact, const std::string& path, const BodySink& sink);
 // Is `name` one part of a path as it stands? Names of VFs and GPUs are.
 bool CanBeInPath(const std::string& name);

@@ -45,7 +45,13 @@ struct CtlArgs : Contact, NewVf {
   bool dry_run = false;
   bool queue = false;
   std::optional<uint64_t> if_revision;
-  bool total = false;       // of stats
+  bool total = false;         // of stats
+  std::string wait_for;       // of wait: a state
+  std::string sort = "util";  // of top: a column
+  std::string every = "1s";   // of top; main() makes `interval` of it
+  std::chrono::milliseconds interval{1000};
+  bool batch = false;       // of top
+  unsigned count = 0;       // of top: frames; 0: without end
   std::string last = "5s";  // of trace
   std::string file;         // of trace: "-" = stdout; of apply and assert: "-" = stdin
   bool prune = false;
@@ -107,5 +113,11 @@ int CmdCdi(const CtlArgs& args);
 int CmdSlurm(const CtlArgs& args);
 int CmdTenants(const CtlArgs& args);
 int CmdCalendar(const CtlArgs& args);
+int CmdEvents(const CtlArgs& args);
+int CmdLogs(const CtlArgs& args);
+int CmdTop(const CtlArgs& args);
+int CmdDoctor(const CtlArgs& args);
+int CmdPs(const CtlArgs& args);
+int CmdWait(const CtlArgs& args);
 
 }  // namespace vgpud::tools

@@ -23,18 +23,6 @@ int CmdDestroy(const CtlArgs& args) {
   return AskOfEach(args, *vfs, destroy, [](const CtlJson& vf) { fmt::print("{} destroyed\n", Text(vf, "name")); });
 }
 
-int CmdShow(const CtlArgs& args) {
-  const auto vfs = ChooseVfs(args, "show", true);
-  if (!vfs) return vfs.error();
-  bool first = true;
-  const auto print = [&first](const CtlJson& vf) {
-    if (!std::exchange(first, false)) fmt::print("\n");
-    (void)PrintFields(vf);
-  };
-  return AskOfEach(
-      args, *vfs, [&args](const std::string& name) { return TryToAsk(args, "GET", "/v1/vfs/" + name); }, print);
-}
-
 int CmdReset(const CtlArgs& args) {
   const auto vfs = ChooseVfs(args, "reset", args.force);
   if (!vfs) return vfs.error();

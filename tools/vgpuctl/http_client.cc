@@ -182,7 +182,7 @@ Result<HttpReply> HttpRequest(const std::string& socket_path, const std::string&
 }
 
 Result<HttpReply> HttpDownload(const std::string& socket_path, const std::string& path, const BodySink& sink,
-                               std::chrono::milliseconds timeout) {
+                               std::chrono::milliseconds timeout, std::chrono::milliseconds pause) {
   const Deadline begin{timeout};
   const UniqueFd fd = TRY(Connect(socket_path, begin));
   (void)TRY(SendAll(fd.get(), RequestText("GET", path, ""), begin));
@@ -200,8 +200,8 @@ Result<HttpReply> HttpDownload(const std::string& socket_path, const std::string
   ChunkReader reader{sink};
   TRY(reader.Feed(std::string_view(head).substr(headers_end + 4)));
   while (!reader.done()) {
-    const std::string more = TRY(ReceiveSome(fd.get(), Deadline{timeout}));
-    if (more.empty()) return Fail(std::errc::protocol_error, "vgpud's reply was cut off");
+    const std::string more = TRY(ReceiveSome(fd.get(), Deadline{pause}));
+    if (more.empty()) return Fail(std::errc::connection_reset, "vgpud's reply was cut off");
     TRY(reader.Feed(more));
   }
   return HttpReply{200, {}};

@@ -26,10 +26,11 @@ struct HttpReply {
                                             std::chrono::milliseconds timeout);
 
 // GET of something of any length: the body of a 2xx reply in chunks goes to `sink` as it comes, that of any other into
-// the reply. `timeout` is for all of it up to the first byte, and from then on for each wait. Errors as above, and
-// those of `sink`.
+// the reply. `timeout` is for all of it up to the first byte, `pause` from then on for each wait. Errors as above,
+// those of `sink`, and connection_reset: vgpud ended the connection before the answer's end.
 [[nodiscard]] Result<HttpReply> HttpDownload(const std::string& socket_path, const std::string& path,
-                                             const BodySink& sink, std::chrono::milliseconds timeout);
+                                             const BodySink& sink, std::chrono::milliseconds timeout,
+                                             std::chrono::milliseconds pause);
 
 // The reply in `raw`, which ends where the connection did. protocol_error when it is none or was cut off.
 [[nodiscard]] Result<HttpReply> ParseHttpReply(const std::string& raw);

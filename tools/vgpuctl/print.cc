@@ -16,25 +16,25 @@ bool IsPart(const std::string& field) {
 }
 
 // "slice_us" is "slice" where the value has its unit.
-std::string Label(const std::string& field) {
+std::string LabelOf(const std::string& field) {
   return field.ends_with("_us") || field.ends_with("_ns") ? field.substr(0, field.size() - 3) : field;
 }
 
 void PrintList(const std::string& name, const CtlJson& list, const std::string& when) {
   for (const CtlJson& change : list) {
-    const std::string field = Text(change, "field"), vf = Text(change, "vf");
-    const std::string gpu = Text(change, "gpu");
-    fmt::print("{} {} {} -> {}{}\n",
-               !vf.empty()   ? vf
-               : gpu.empty() ? name
-                             : gpu,
-               field.ends_with("_bytes") ? field.substr(0, field.size() - 6) : Label(field),
-               ReadableChange(field, change.value("old", CtlJson())),
-               ReadableChange(field, change.value("new", CtlJson())), when);
+    const std::string vf = Text(change, "vf"), gpu = Text(change, "gpu");
+    fmt::print("{} {}{}\n", !vf.empty() ? vf : gpu.empty() ? name : gpu, ChangeText(change), when);
   }
 }
 
 }  // namespace
+
+std::string ChangeText(const CtlJson& change) {
+  const std::string field = Text(change, "field");
+  return fmt::format("{} {} -> {}", field.ends_with("_bytes") ? field.substr(0, field.size() - 6) : LabelOf(field),
+                     ReadableChange(field, change.value("old", CtlJson())),
+                     ReadableChange(field, change.value("new", CtlJson())));
+}
 
 std::string ReadableChange(const std::string& field, const CtlJson& value) {
   return value.is_number_unsigned() && field.ends_with("_bytes") ? FormatBytes(value.get<uint64_t>())
@@ -54,8 +54,8 @@ std::string Readable(const std::string& field, const CtlJson& value) {
 
 int PrintFields(const CtlJson& object) {
   for (const auto& item : object.items()) {
-    if (item.key() == "apiVersion") continue;
-    fmt::print("{:18} {}\n", Label(item.key()), Readable(item.key(), item.value()));
+    if (item.key() == "apiVersion" || item.key() == "recent_events") continue;
+    fmt::print("{:18} {}\n", LabelOf(item.key()), Readable(item.key(), item.value()));
   }
   return kExitOk;
 }

@@ -10,6 +10,8 @@ namespace vgpud::tools {
 
 // The value of a field of the API: in the unit of its knob, parts of the GPU in percent, "none" for null.
 std::string Readable(const std::string& field, const CtlJson& value);
+// One of the changes of an answer: "weight 100 -> 300".
+std::string ChangeText(const CtlJson& change);
 // The same in a line for people, where memory has a unit.
 std::string ReadableChange(const std::string& field, const CtlJson& value);
 // One field per line.

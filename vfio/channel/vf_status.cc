@@ -3,15 +3,10 @@
 
 #include <algorithm>
 
+#include "base/slice_memory.h"
+
 namespace vgpud::vfio {
 namespace {
-
-// The executor writes its clock: whatever it says is shown to nobody but its own VF.
-uint64_t OnGpu(const ExecClock& clock, uint64_t now_ns) {
-  const uint64_t since = clock.since_ns.load(std::memory_order_relaxed);
-  const uint64_t running = since != 0 && since < now_ns ? now_ns - since : 0;
-  return clock.on_gpu_ns.load(std::memory_order_relaxed) + running;
-}
 
 // Nobody has the GPU since vgpud has gone, whatever it has said before.
 uint32_t GpuPercent(const VfFigures& figures) {
@@ -44,7 +39,7 @@ vgpu_status StatusOf(const VfFigures& figures, const ChannelTable& channels, Tim
         .pid = channel.client_pid,
         .flags = clock.has_context.load(std::memory_order_relaxed) != 0 ? VGPU_STATUS_CONTEXT : 0,
         .vram_bytes = channels.vram().held(channel.channel),
-        .gpu_ns = OnGpu(clock, status.now_ns)};
+        .gpu_ns = TimeOnGpu(clock, status.now_ns)};
   }
   return status;
 }

@@ -20,6 +20,7 @@ struct ClientLimits {
   RateLimit answer_bytes = share_limits::kAnswerBytes;
   PlaceLimit untaken_bytes = share_limits::kUntakenBytes;
   PlaceLimit long_answers = share_limits::kReports;
+  PlaceLimit followers = share_limits::kFollowers;
   RateLimit new_vfs = share_limits::kNewVfs;
   // Of the client at a socket: whose share it has, and whose rights.
   std::function<Sharer(int fd)> sharer = &Sharer::Peer;
@@ -40,6 +41,7 @@ class ClientShares {
         answer_bytes_(limits.answer_bytes, Now()),
         untaken_bytes_(limits.untaken_bytes),
         long_answers_(limits.long_answers),
+        followers_(limits.followers),
         new_vfs_(limits.new_vfs, Now()) {}
   // How long a request of `who`, which is here, has to wait until it is served.
   Ns Request(const Sharer& who) {
@@ -62,6 +64,7 @@ class ClientShares {
     return answer_bytes_.Take(who, bytes, Now());
   }
   Places& long_answers() { return long_answers_; }
+  Places& followers() { return followers_; }
   Rates& new_vfs() { return new_vfs_; }
 
  private:
@@ -72,6 +75,7 @@ class ClientShares {
   Places untaken_bytes_;
   uint32_t lately_ = 64 << 10;
   Places long_answers_;
+  Places followers_;
   Rates new_vfs_;
 };
 

@@ -38,13 +38,14 @@ constexpr int kMaxHeaderBytes = 16 * 1024;
 constexpr int kClientTimeoutSeconds = 10;
 constexpr Ns kLookForMemoryEvery = std::chrono::milliseconds{200};
 constexpr Ns kScraperStay = std::chrono::seconds{30};
+constexpr size_t kRecentEvents = 5;
 constexpr const char* kMetricsPath = "/metrics";
 
 using ExchangePtr = Control::ExchangePtr;
 using Served = Control::Served;
 
 void ApplyToVf(const Served& served, const Request& request, const VfPatch& patch, const ExchangePtr& exchange) {
-  served.changes.MakeOfVf(request.name, patch, request.dry_run(),
+  served.changes.MakeOfVf(request.name, patch, request.order(),
                           [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
 }
 
@@ -107,10 +108,11 @@ void ListVfs(const Served& served, const Request&, const ExchangePtr& exchange) 
 void ShowVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
   const auto vf = served.reports.OfVf(request.name);
   if (!vf) return AnswerError(exchange, vf.error());
-  if (vf->channel_socket.empty()) return exchange->Answer(200, ToJson(*vf));
+  const auto recent = served.chronicle.events()->LatestOf(request.name, kRecentEvents);
+  if (vf->channel_socket.empty()) return exchange->Answer(200, ToJson(*vf, recent));
   using All = std::vector<StatsReport>;
-  served.reports.ReadStats(request.name, "", [exchange](const ApiResult<All>& stats) {
-    stats ? exchange->Answer(200, ToJson(stats->front().vfs.front().vf)) : AnswerError(exchange, stats.error());
+  served.reports.ReadStats(request.name, "", [exchange, recent](const ApiResult<All>& stats) {
+    stats ? exchange->Answer(200, ToJson(stats->front().vfs.front().vf, recent)) : AnswerError(exchange, stats.error());
   });
 }
 
@@ -131,21 +133,22 @@ void ResumeVf(const Served& served, const Request& request, const ExchangePtr& e
 void ChangeGpu(const Served& served, const Request& request, const ExchangePtr& exchange) {
   const auto patch = ParseGpuPatch(request.body);
   if (!patch) return AnswerError(exchange, patch.error());
-  served.changes.MakeOfGpu(request.name, *patch, request.dry_run(),
+  served.changes.MakeOfGpu(request.name, *patch, request.order(),
                            [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
 }
 
 void ChangeAll(const Served& served, const Request& request, const ExchangePtr& exchange) {
   const auto patch = ParseSettingsPatch(request.body);
   if (!patch) return AnswerError(exchange, patch.error());
-  served.changes.Make(*patch, request.dry_run(),
+  served.changes.Make(*patch, request.order(),
                       [exchange](const ApiResult<ChangeReport>& change) { AnswerChange(exchange, change); });
 }
 
 void DestroyVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
-  served.lives.Destroy(request.name, request.Parameter("uuid"), [exchange](const ApiResult<VfReport>& vf) {
-    vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
-  });
+  served.lives.Destroy(request.name, request.Parameter("uuid"), request.by(),
+                       [exchange](const ApiResult<VfReport>& vf) {
+                         vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
+                       });
 }
 
 // Whose it is.
@@ -153,12 +156,12 @@ void GiveVf(const Served& served, const Request& request, const ExchangePtr& exc
   const auto domain = ParseVfDomain(request.body);
   if (!domain) return AnswerError(exchange, domain.error());
   if (const auto why_not = WhyNotInDomain(request.name)) return AnswerError(exchange, *why_not);
-  const auto vf = served.changes.SetDomain(request.name, *domain);
+  const auto vf = served.changes.SetDomain(request.name, *domain, request.by());
   vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
 }
 
 void TakeVf(const Served& served, const Request& request, const ExchangePtr& exchange) {
-  const auto vf = served.changes.SetDomain(request.name, {});
+  const auto vf = served.changes.SetDomain(request.name, {}, request.by());
   vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
 }
 
@@ -184,6 +187,11 @@ void ListProfiles(const Served& served, const Request& request, const ExchangePt
   const std::string name = request.Parameter("gpu");
   const auto gpu = name.empty() ? ApiResult<ServedGpu*>(&served.gpus.first()) : served.gpus.Find(name);
   gpu ? exchange->Answer(200, ToJson((*gpu)->profiles())) : AnswerError(exchange, gpu.error());
+}
+
+void ListProcesses(const Served& served, const Request& request, const ExchangePtr& exchange) {
+  const auto processes = served.reports.OfProcesses(request.Parameter("vf"));
+  processes ? exchange->Answer(200, ToJson(*processes)) : AnswerError(exchange, processes.error());
 }
 
 void ListGpus(const Served& served, const Request&, const ExchangePtr& exchange) {
@@ -234,6 +242,10 @@ constexpr Route kRoutes[] = {
     {EVHTTP_REQ_PATCH, "/v1/gpu", &ChangeGpu, "dry_run if_revision", &WhyNotRevisionOfGpu},
     {EVHTTP_REQ_PATCH, "/v1/settings", &ChangeAll, "dry_run"},
     {EVHTTP_REQ_GET, kMetricsPath, &ReadMetrics},
+    {EVHTTP_REQ_GET, "/v1/processes", &ListProcesses, "vf"},
+    {EVHTTP_REQ_GET, "/v1/events", &ReadEvents, "vf after follow"},
+    {EVHTTP_REQ_GET, "/v1/vfs/*/log", &ReadLog, "after follow"},
+    {EVHTTP_REQ_GET, "/v1/vfs/*/wait", &WaitForVf, "for timeout_ms"},
     {EVHTTP_REQ_GET, "/v1/report", &ReadReport, "from to"},
     {EVHTTP_REQ_GET, "/v1/trace", &ReadTrace, "last_us gpu"},
 };
@@ -310,7 +322,8 @@ Control::Served::Served(VfService& service)
       new_vfs(service.new_vfs()),
       lives(service.lives()),
       changes(service.changes()),
-      reports(service.reports()) {}
+      reports(service.reports()),
+      chronicle(service.chronicle()) {}
 
 Control::Control(EventLoop& loop, const Served& served, const ClientLimits& limits, Ns longest_stay)
     : loop_(loop),
@@ -456,7 +469,7 @@ void Control::Dispatch(evhttp_request* raw, const ExchangePtr& exchange) {
     auto query = Query(evhttp_uri_get_query(uri), route.parameters);
     if (!query) return AnswerError(exchange, query.error());
     request.query = std::move(*query);
-    for (const char* key : {"dry_run", "queue", "if_unused", "force"})
+    for (const char* key : {"dry_run", "queue", "if_unused", "force", "follow"})
       if (const std::string value = request.Parameter(key); !value.empty() && value != "0" && value != "1")
         return AnswerError(exchange,
                            {ErrorKind::kInvalid, fmt::format("{} {} is unknown: allowed is 0 or 1", key, value), key});

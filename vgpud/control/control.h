@@ -22,6 +22,7 @@ namespace vgpud::daemon {
 struct ApiError;
 class Admission;
 class Changes;
+class Chronicle;
 class Configuration;
 class NewVfs;
 class Reports;
@@ -40,6 +41,7 @@ class Control {
     VfLives& lives;
     Changes& changes;
     const Reports& reports;
+    const Chronicle& chronicle;
   };
   // Listens at `socket_path`, mode 0660, group "vgpu" where there is one and we may; or on `passed`, which is there
   // already. `configuration`: what the requests about it act on, without which there are none.
@@ -61,6 +63,7 @@ class Control {
     // Whose request it is, and what its kind has of everything.
     const Sharer& who() const { return who_; }
     ClientShares& shares() const { return control_.shares_; }
+    EventLoop& loop() const { return control_.loop_; }
     // `then` takes this thread's time for the client, later than in its turn: that counts as if it were in it.
     template <class Arg>
     std::function<void(Arg)> Paced(std::function<void(Arg)> then) {
@@ -87,6 +90,8 @@ class Control {
     using Deliver = std::function<void(std::string piece, bool more)>;
     using LateSource = std::function<void(Deliver)>;
     void StreamLate(const char* type, LateSource next);
+    // The same for an answer that may last as long as the client likes, with long times between pieces.
+    void StreamOn(const char* type, LateSource next);
 
    private:
     friend class Control;

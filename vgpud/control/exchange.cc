@@ -113,6 +113,12 @@ void Control::Exchange::StreamLate(const char* type, LateSource next) {
   AskForPiece();
 }
 
+void Control::Exchange::StreamOn(const char* type, LateSource next) {
+  if (request_ == nullptr) return;
+  control_.door_.Waits(StreamOf(request_));
+  StreamLate(type, std::move(next));
+}
+
 void Control::Exchange::AskForPiece() {
   const auto keep = shared_from_this();  // the last piece ends it while its source runs
   source_([weak = weak_from_this()](const std::string& piece, bool more) {

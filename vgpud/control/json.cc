@@ -118,7 +118,9 @@ OrderedJson Describe(const GpuReport& gpu) {
   return json;
 }
 
-OrderedJson List(const std::vector<Change>& changes) {
+}  // namespace
+
+OrderedJson Describe(const std::vector<Change>& changes) {
   auto list = OrderedJson::array();
   for (const Change& c : changes) {
     OrderedJson json;
@@ -129,8 +131,6 @@ OrderedJson List(const std::vector<Change>& changes) {
   }
   return list;
 }
-
-}  // namespace
 
 void PutKnobs(const VfReport& vf, OrderedJson* json) {
   for (const KnobRow& row : Knobs()) {
@@ -159,7 +159,7 @@ std::string Finish(OrderedJson json) {
 }
 
 int HttpStatus(ErrorKind kind) {
-  constexpr int kStatuses[] = {400, 413, 404, 405, 409, 500, 503, 403, 429};
+  constexpr int kStatuses[] = {400, 413, 404, 405, 409, 500, 503, 403, 429, 504};
   return kStatuses[static_cast<size_t>(kind)];
 }
 
@@ -173,18 +173,60 @@ std::string ToJson(const ApiError& error) {
 
 std::string ToJson(const VfReport& vf) { return Finish(Describe(vf)); }
 
+std::string ToJson(const VfReport& vf, const std::vector<Record>& recent) {
+  OrderedJson json = Describe(vf);
+  json["recent_events"] = DescribeRecords(recent);
+  return Finish(json);
+}
+
 std::string ToJson(const std::vector<VfReport>& vfs) {
   auto list = OrderedJson::array();
   for (const VfReport& vf : vfs) list.push_back(Describe(vf));
   return Finish({{"vfs", list}});
 }
 
+OrderedJson Describe(const Record& record) {
+  OrderedJson json{{"number", record.number}, {"unix_ms", record.unix_ms}};
+  if (record.kind != nullptr) json["kind"] = record.kind;
+  if (!record.vf.empty()) json["vf"] = record.vf;
+  if (!record.gpu.empty()) json["gpu"] = record.gpu;
+  if (!record.by.empty()) json["by"] = record.by;
+  if (record.pid != 0) json["pid"] = record.pid;
+  if (!record.text.empty()) json["text"] = record.text;
+  if (!record.changes.empty()) json["changes"] = Describe(record.changes);
+  return json;
+}
+
+OrderedJson DescribeRecords(const std::vector<Record>& records) {
+  auto list = OrderedJson::array();
+  for (const Record& record : records) list.push_back(Describe(record));
+  return list;
+}
+
+std::string ToJson(const std::vector<ProcessReport>& processes) {
+  auto list = OrderedJson::array();
+  for (const ProcessReport& process : processes) {
+    OrderedJson json{{"vf", process.vf}, {"gpu", process.gpu}};
+    if (!process.domain.empty()) json["domain"] = process.domain;
+    if (!process.tenant.empty()) json["tenant"] = process.tenant;
+    if (process.user) json["uid"] = *process.user;
+    json.update(OrderedJson{{"pid", process.pid},
+                            {"executor_pid", process.executor_pid},
+                            {"has_context", process.has_context},
+                            {"vram_bytes", process.vram_bytes},
+                            {"gpu_ns", process.gpu_ns},
+                            {"cpu_ns", process.cpu_ns}});
+    list.push_back(std::move(json));
+  }
+  return Finish({{"processes", list}});
+}
+
 std::string ToJson(const ChangeReport& change) {
   auto json = OrderedJson::object();
   if (change.vf) json["vf"] = Describe(*change.vf);
   if (change.gpu) json["gpu"] = Describe(*change.gpu);
-  json["changes"] = List(change.difference.changes);
-  json["effects"] = List(change.difference.effects);
+  json["changes"] = Describe(change.difference.changes);
+  json["effects"] = Describe(change.difference.effects);
   if (!change.placed.empty()) json["placed"] = change.placed;
   if (!change.warnings.empty()) json["warnings"] = change.warnings;
   if (change.round) json["round"] = *change.round;

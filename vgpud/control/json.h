@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "vgpud/events/record.h"
 #include "vgpud/model/api_error.h"
+#include "vgpud/model/process_report.h"
 #include "vgpud/model/profiles.h"
 #include "vgpud/model/report.h"
 #include "vgpud/registry/vf_wish.h"
@@ -39,6 +41,9 @@ int HttpStatus(ErrorKind kind);
 std::string ToJson(const ApiError& error);
 std::string ErrorText(const std::string& error);  // the same of one without a kind
 std::string ToJson(const VfReport& vf);
+std::string ToJson(const std::vector<ProcessReport>& processes);
+// With its latest events.
+std::string ToJson(const VfReport& vf, const std::vector<Record>& recent);
 std::string ToJson(const std::vector<VfReport>& vfs);
 std::string ToJson(const ChangeReport& change);
 std::string ToJson(const GpuReport& gpu);

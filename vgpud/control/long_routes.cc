@@ -10,10 +10,13 @@
 #include <utility>
 
 #include "base/log.h"
+#include "vgpud/control/json_parts.h"
 #include "vgpud/control/permissions.h"
 #include "vgpud/control/stats_json.h"
+#include "vgpud/events/chronicle.h"
 #include "vgpud/history/day.h"
 #include "vgpud/host/topology.h"
+#include "vgpud/registry/reports.h"
 #include "vgpud/registry/vf_service.h"
 
 namespace vgpud::daemon {
@@ -86,8 +89,7 @@ struct ReportSource : std::enable_shared_from_this<ReportSource> {
   }
 };
 
-ApiResult<PlacePtr> TakePlace(const ExchangePtr& exchange) {
-  Places& places = exchange->shares().long_answers();
+ApiResult<PlacePtr> TakePlace(const ExchangePtr& exchange, Places& places) {
   auto place = std::make_shared<Places::Place>();
   const auto yield = [weak = std::weak_ptr(exchange), holds = place.get(), what = places.limit().what] {
     const auto keep = weak.lock();
@@ -132,6 +134,7 @@ Sharer WhoAsks(const Request& request, const ExchangePtr& exchange) {
 // Who asks for it, and who answers for it.
 void AskedFor(const Request& request, const ExchangePtr& exchange, VfWish* wish) {
   wish->whose = WhoAsks(request, exchange);
+  wish->by = request.by();
   if (exchange->who().privileged || !wish->spec.tenant.empty()) return;
   wish->spec.user = request.user;
   wish->on = [on = std::move(wish->on), user = request.user](const Profiles& profiles) {
@@ -140,6 +143,172 @@ void AskedFor(const Request& request, const ExchangePtr& exchange, VfWish* wish)
     return spec;
   };
 }
+
+using Deliver = Control::Exchange::Deliver;
+
+constexpr size_t kPieceBytes = 64 << 10;
+constexpr Ns kSignOfLifeEvery = std::chrono::seconds{5};
+
+std::string Line(const OrderedJson& json) {
+  return json.dump(-1, ' ', true, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+class Follower : public std::enable_shared_from_this<Follower> {
+ public:
+  Follower(const ExchangePtr& exchange, std::shared_ptr<RecordLog> log, const RecordLog::Query& query, PlacePtr place)
+      : exchange_(exchange), reader_(std::move(log), query), place_(std::move(place)) {}
+  // Waits for a record, then passes it on.
+  void Next(const Deliver& deliver) {
+    waiting_ = deliver;
+    reader_.OnAdded([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->Look();
+    });
+    if (const auto exchange = exchange_.lock())
+      exchange->Later(kSignOfLifeEvery, [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->Pass("\n");
+      });
+    Look();
+  }
+
+ private:
+  void Look() {
+    if (waiting_ == nullptr) return;
+    const RecordLog::Page page = reader_.Next(kPieceBytes);
+    std::string text;
+    if (page.missed != 0) text += Line({{"missed", page.missed}});
+    for (const Record& record : page.records) text += Line(Describe(record));
+    if (!text.empty()) Pass(std::move(text));
+  }
+  void Pass(std::string text) {
+    if (const auto deliver = std::exchange(waiting_, nullptr)) deliver(std::move(text), true);
+  }
+
+  const std::weak_ptr<Control::Exchange> exchange_;
+  RecordLog::Reader reader_;
+  const PlacePtr place_;
+  Deliver waiting_;
+};
+
+ApiResult<uint64_t> After(const Request& request) {
+  const std::string text = request.Parameter("after");
+  uint64_t after = 0;
+  if (text.empty()) return after;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), after);
+  if (parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size()) return after;
+  return ApiFail(ErrorKind::kInvalid,
+                 fmt::format("after {} is not a number: take \"number\" of the last record that you have, or \"next\" "
+                             "of the last answer",
+                             text.substr(0, 40)),
+                 "after");
+}
+
+// `list`: what the answer calls the records.
+void Read(const std::shared_ptr<RecordLog>& log, const char* list, RecordLog::Query query, const Request& request,
+          const ExchangePtr& exchange) {
+  const auto after = After(request);
+  if (!after) return AnswerError(exchange, after.error());
+  query.after = *after;
+  if (!request.Is("follow")) {
+    const RecordLog::Page page = log->Read(query);
+    return exchange->Answer(
+        200, Finish({{list, DescribeRecords(page.records)}, {"missed", page.missed}, {"next", page.next}}));
+  }
+  auto place = TakePlace(exchange, exchange->shares().followers());
+  if (!place) return AnswerError(exchange, place.error());
+  const auto follower = std::make_shared<Follower>(exchange, log, query, std::move(*place));
+  exchange->StreamOn("application/x-ndjson", [follower](const Deliver& deliver) { follower->Next(deliver); });
+}
+
+constexpr uint64_t kMostMs = 24 * 3'600'000;
+constexpr Ns kLookEvery = std::chrono::milliseconds{50};
+
+// Whether `vf` is as it is waited for, or will never be so: then with an error.
+using Judgement = ApiResult<bool>;
+using Vf = ApiResult<VfReport>;
+
+Judgement NeedsSomebody(const VfReport& vf) {
+  return ApiFail(ErrorKind::kConflict, fmt::format("vf \"{}\" is {}: {}", vf.name, vf.state, vf.reason), "for");
+}
+
+Judgement IsReady(const Vf& vf) {
+  if (!vf) return false;
+  for (const char* const state : {"failed", "lost", "parked"})
+    if (vf->state == state) return NeedsSomebody(*vf);
+  return vf->state == "ready";
+}
+
+Judgement IsIdle(const Vf& vf) {
+  if (!vf) return tl::unexpected(vf.error());
+  if (vf->state == "lost") return NeedsSomebody(*vf);
+  return vf->state != "starting" && vf->executors == 0;
+}
+
+Judgement IsGone(const Vf& vf) { return !vf; }
+
+struct Goal {
+  std::string_view name;
+  Judgement (*judge)(const Vf& vf);
+};
+constexpr Goal kGoals[] = {{"ready", &IsReady}, {"idle", &IsIdle}, {"gone", &IsGone}};
+
+const Goal* FindGoal(const std::string& name) {
+  for (const Goal& goal : kGoals)
+    if (goal.name == name) return &goal;
+  return nullptr;
+}
+
+std::string HowItIs(const Vf& vf) {
+  if (!vf) return "there is no such VF";
+  const uint32_t programs = vf->executors;
+  return fmt::format("it is {} and {} program{}", vf->state, programs, programs == 1 ? " uses it" : "s use it");
+}
+
+// Looks again and again, until it is as it should be or the client has left.
+class Wait : public std::enable_shared_from_this<Wait> {
+ public:
+  Wait(const Reports& reports, const std::string& vf, const Goal& goal, const ExchangePtr& exchange)
+      : reports_(reports), vf_(vf), goal_(goal), exchange_(exchange) {}
+  void Begin(EventLoop& loop, std::optional<Ns> limit) {
+    began_ = Now();
+    limit_ = limit;
+    again_ = loop.Timer([self = shared_from_this()] { self->Look(); });
+    exchange_->Wait([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->again_.reset();
+    });
+    if (again_ != nullptr) Look();  // else the client has left already
+  }
+
+ private:
+  void Look() {
+    const Vf vf = reports_.OfVf(vf_);
+    const Judgement is_so = goal_.judge(vf);
+    if (!is_so) return End([&] { AnswerError(exchange_, is_so.error()); });
+    if (*is_so)
+      return End([&] { exchange_->Answer(200, vf ? ToJson(*vf) : Finish({{"name", vf_}, {"state", "gone"}})); });
+    const Ns waited = Now() - began_;
+    if (!limit_ || waited < *limit_) return again_->Arm(kLookEvery);
+    End([&] {
+      AnswerError(exchange_, {ErrorKind::kTimedOut,
+                              fmt::format("vf \"{}\" is not {} after {} ms: {}", vf_, goal_.name,
+                                          *limit_ / std::chrono::milliseconds{1}, HowItIs(vf)),
+                              {}});
+    });
+  }
+  template <class Answer>
+  void End(const Answer& answer) {
+    const auto keep = shared_from_this();
+    again_.reset();
+    answer();
+  }
+
+  const Reports& reports_;
+  const std::string vf_;
+  const Goal& goal_;
+  const ExchangePtr exchange_;
+  TimePoint began_{};
+  std::optional<Ns> limit_;
+  EventLoop::WatchPtr again_;
+};
 
 }  // namespace
 
@@ -162,7 +331,7 @@ void ReadReport(const Control::Served& served, const Request& request, const Exc
                                   fmt::format("from {} to {} are {} days, more than {}: ask for fewer at once", days[0],
                                               days[1], DaysOf(days[0], days[1]), kMaxReportDays),
                                   "to"});
-  const auto place = TakePlace(exchange);
+  const auto place = TakePlace(exchange, exchange->shares().long_answers());
   if (!place) return AnswerError(exchange, place.error());
   const auto source = std::make_shared<ReportSource>(served.gpus, days[0], days[1], *place);
   served.gpus.RefreshHistories([exchange, source] {
@@ -188,7 +357,7 @@ void ReadTrace(const Control::Served& served, const Request& request, const Exch
                                   "last_us"});
   const auto gpu = served.gpus.Find(request.Parameter("gpu"));
   if (!gpu) return AnswerError(exchange, gpu.error());
-  const auto place = TakePlace(exchange);
+  const auto place = TakePlace(exchange, exchange->shares().long_answers());
   if (!place) return AnswerError(exchange, place.error());
   const auto dump = (*gpu)->telemetry().DumpTrace((*gpu)->name(), std::chrono::microseconds{last_us});
   exchange->Stream("application/json", [dump, place = *place](std::string* piece) {
@@ -224,9 +393,41 @@ void CreateVf(const Control::Served& served, const Request& request, const Excha
 
 void ResetVf(const Control::Served& served, const Request& request, const ExchangePtr& exchange) {
   if (const auto why_not = WhyNotNewVf(exchange, WhoAsks(request, exchange))) return AnswerError(exchange, *why_not);
-  served.lives.Reset(request.name, request.Is("force"), [exchange](const ApiResult<VfReport>& vf) {
+  served.lives.Reset(request.name, request.Is("force"), request.by(), [exchange](const ApiResult<VfReport>& vf) {
     vf ? exchange->Answer(200, ToJson(*vf)) : AnswerError(exchange, vf.error());
   });
+}
+
+void ReadEvents(const Control::Served& served, const Request& request, const ExchangePtr& exchange) {
+  Read(served.chronicle.events(), "events", {.vf = request.Parameter("vf")}, request, exchange);
+}
+
+void ReadLog(const Control::Served& served, const Request& request, const ExchangePtr& exchange) {
+  const auto& lines = served.chronicle.lines();
+  const auto vf = served.reports.OfVf(request.name);
+  if (!vf && lines->LatestOf(request.name, 1).empty()) return AnswerError(exchange, vf.error());
+  Read(lines, "lines", {.vf = request.name}, request, exchange);
+}
+
+void WaitForVf(const Control::Served& served, const Request& request, const ExchangePtr& exchange) {
+  const Goal* const goal = FindGoal(request.Parameter("for"));
+  if (goal == nullptr)
+    return AnswerError(exchange, {ErrorKind::kInvalid,
+                                  fmt::format("for {} is unknown: allowed is ready, idle or gone",
+                                              request.Parameter("for").substr(0, 40)),
+                                  "for"});
+  std::optional<Ns> limit;
+  if (const std::string text = request.Parameter("timeout_ms"); !text.empty()) {
+    uint64_t ms = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), ms);
+    if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || ms > kMostMs)
+      return AnswerError(exchange, {ErrorKind::kInvalid,
+                                    fmt::format("timeout_ms {} is not a number of milliseconds up to {} (a day)",
+                                                text.substr(0, 40), kMostMs),
+                                    "timeout_ms"});
+    limit = std::chrono::milliseconds{ms};
+  }
+  std::make_shared<Wait>(served.reports, request.name, *goal, exchange)->Begin(exchange->loop(), limit);
 }
 
 }  // namespace vgpud::daemon

@@ -8,6 +8,7 @@
 
 #include "vgpud/control/control.h"
 #include "vgpud/control/json.h"
+#include "vgpud/registry/changes.h"
 #include "vgpud/tenants/users.h"
 
 namespace vgpud::daemon {
@@ -27,6 +28,8 @@ struct Request {
   }
   bool Is(const char* key) const { return Parameter(key) == "1"; }
   bool dry_run() const { return Is("dry_run"); }  // only say what would change
+  std::string by() const { return Sharer::User(user).name; }
+  Changes::Order order() const { return {by(), dry_run()}; }
 };
 
 inline void AnswerError(const Control::ExchangePtr& exchange, const ApiError& error) {

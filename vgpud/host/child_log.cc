@@ -33,9 +33,8 @@ constexpr size_t kMostLastReads = kPipeBytes / kReadBytes;
 // Kept by both threads, so that the reading one can be left behind.
 class ChildLog::Reader : public std::enable_shared_from_this<Reader> {
  public:
-  Reader(std::string vf, Sink sink, Sharer whose, std::shared_ptr<LogBudget> budget)
-      : vf_(std::move(vf)),
-        sink_(std::move(sink)),
+  Reader(Sink sink, Sharer whose, std::shared_ptr<LogBudget> budget)
+      : sink_(std::move(sink)),
         whose_(std::move(whose)),
         budget_(std::move(budget)),
         lines_(kLinesPerSecond, kLinesAtOnce, Now()),
@@ -191,12 +190,10 @@ class ChildLog::Reader : public std::enable_shared_from_this<Reader> {
       return false;
     }
     const uint64_t unsaid = dropped() - std::exchange(said_, dropped());
-    sink_(fmt::format("vf={} pid={}", vf_, pid),
-          unsaid == 0 ? line : fmt::format("({} lines of this VF dropped) {}", unsaid, line));
+    sink_(pid, unsaid == 0 ? line : fmt::format("({} lines of this VF dropped) {}", unsaid, line));
     return true;
   }
 
-  const std::string vf_;
   const Sink sink_;
   const Sharer whose_;
   const std::shared_ptr<LogBudget> budget_;
@@ -220,8 +217,8 @@ bool LogBudget::TryTake(const Sharer& who, size_t bytes) {
   return bytes_.TryTake(who, static_cast<uint32_t>(bytes), Now());
 }
 
-ChildLog::ChildLog(std::string vf, Sink sink, Sharer whose, std::shared_ptr<LogBudget> budget)
-    : reader_(std::make_shared<Reader>(std::move(vf), std::move(sink), std::move(whose), std::move(budget))) {}
+ChildLog::ChildLog(Sink sink, Sharer whose, std::shared_ptr<LogBudget> budget)
+    : reader_(std::make_shared<Reader>(std::move(sink), std::move(whose), std::move(budget))) {}
 
 ChildLog::~ChildLog() {
   (void)reader_->Settle(kLastWords);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the processes of one VF write to their stderr, on its way into the daemon's log. Each has a pipe of its own and
 // never the log itself: a process that was taken over can neither truncate nor fill it, nor write a line that looks
-// like somebody else's. Lines come out with the VF and the pid in front, escaped and bounded (base/log.h), within a
-// budget of lines per VF and one of bytes per tenant; what is beyond is dropped and counted, and the next line that is
-// passed on says how much. A line that a process repeats is passed on once, and then how often it came.
+// like somebody else's. Lines come out with the pid, bounded (base/log.h), within a budget of lines per VF and one of
+// bytes per tenant; what is beyond is dropped and counted, and the next line that is passed on says how much. A line
+// that a process repeats is passed on once, and then how often it came.
 //
 // Whoever writes to a pipe holds its lock while the kernel copies from that process's memory, which may take for ever:
 // so each VF's pipes are read and closed by a thread of its own, which nobody waits for. Main thread, but for that.
@@ -49,10 +49,10 @@ class ChildLog {
   static constexpr size_t kMostWaiting = 128;
 
   // Runs on the log's own thread, perhaps still after this is gone.
-  using Sink = std::function<void(std::string_view origin, std::string_view line)>;
-  // `sink`: where lines go (LogRelayed). `whose`: whose budget it is, of all logs that have this one.
-  ChildLog(std::string vf, Sink sink, Sharer whose = {},
-           std::shared_ptr<LogBudget> budget = std::make_shared<LogBudget>());
+  using Sink = std::function<void(pid_t pid, std::string_view line)>;
+  // `sink`: where lines go, with the process that wrote them. `whose`: whose budget it is, of all logs that have this
+  // one.
+  ChildLog(Sink sink, Sharer whose = {}, std::shared_ptr<LogBudget> budget = std::make_shared<LogBudget>());
   // What processes that have ended wrote last is still taken, within kLastWords; the thread ends on its own.
   static constexpr Ns kLastWords = std::chrono::milliseconds{50};
   ~ChildLog();

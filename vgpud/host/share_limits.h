@@ -22,6 +22,7 @@ inline constexpr PlaceLimit kUntakenBytes{
     .what = "untaken bytes of answers", .each = 4 << 20, .all = 64 << 20, .idle = std::chrono::seconds{1}};
 inline constexpr PlaceLimit kReports{
     .what = "reports and traces", .each = 2, .all = 48, .reserved = 16, .idle = std::chrono::seconds{5}};
+inline constexpr PlaceLimit kFollowers{.what = "followers of events and logs", .each = 4, .all = 64, .reserved = 16};
 // The port for metrics, per address.
 inline constexpr PlaceLimit kScrapers{.what = "connections", .each = 8, .all = 32};
 inline constexpr RateLimit kScrapes{

@@ -75,7 +75,7 @@ CalendarKeeper::World CalendarWorld::Parts() {
   return {.current = [this](const SettingKey& key) { return Current(key); },
           .change =
               [this](const SettingsPatch& patch, auto done) {
-                changes_.Make(patch, false, [done](const ApiResult<ChangeReport>& change) {
+                changes_.Make(patch, {.by = "the calendar"}, [done](const ApiResult<ChangeReport>& change) {
                   done(change || change.error().kind == ErrorKind::kFailed ? std::string() : change.error().error);
                 });
               },

@@ -105,7 +105,7 @@ void Configuration::Reload(bool dry_run, Reply<Reloaded> done) {
   auto told = read_again_();
   if (!told) return done(ApiFail(ErrorKind::kInvalid, told.error().context));
   const daemon::Reload reload = PlanReload(told_, *told);
-  changes_.Make({{}, {}, reload.gpus}, dry_run,
+  changes_.Make({{}, {}, reload.gpus}, {"a reload of the configuration", dry_run},
                 [this, dry_run, reload, told = *told, done](const ApiResult<ChangeReport>& change) {
                   if (!change) return done(tl::unexpected(change.error()));
                   if (dry_run) return done(Reloaded{reload.now, reload.at_restart, {}});

@@ -19,6 +19,7 @@ enum class ErrorKind : uint8_t {
   kUnavailable,  // not now
   kForbidden,    // not for this client
   kTooMany,      // the client's share is used up
+  kTimedOut,     // the client did not want to wait longer
 };
 struct ApiError {
   ErrorKind kind = ErrorKind::kFailed;

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -142,10 +143,20 @@ GpuThread::Change Changes::Settle(Part& part) {
   return change;
 }
 
-void Changes::Make(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done) {
+void Changes::Tell(const Plan& plan, const std::string& by) const {
+  for (const Part& part : plan) {
+    std::map<std::string, std::vector<Change>> of;  // by VF; "" is the GPU
+    for (const Change& change : part.difference.changes) of[change.vf].push_back(change);
+    for (auto& [vf, changes] : of)
+      chronicle_.Add(
+          {.kind = event_kind::kChanged, .vf = vf, .gpu = part.gpu->name(), .by = by, .changes = std::move(changes)});
+  }
+}
+
+void Changes::Make(const SettingsPatch& patch, const Order& order, Reply<ChangeReport> done) {
   auto plan = MakePlan(patch);
   if (!plan) return done(tl::unexpected(plan.error()));
-  if (dry_run) {
+  if (order.dry_run) {
     const auto fits = CheckUse(*plan);
     return done(fits ? ApiResult<ChangeReport>(ReportOf(*plan)) : tl::unexpected(fits.error()));
   }
@@ -154,16 +165,17 @@ void Changes::Make(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport>
     for (const ChangedVf& changed : part.vfs)
       if (const VfMemory was = changed.vf->spec().memory(); was != changed.memory)
         items.push_back({changed.vf, was, changed.memory});
-  if (items.empty()) return Carry(*plan, nullptr, std::move(done));
+  if (items.empty()) return Carry(*plan, nullptr, order.by, std::move(done));
   const auto memory = MemoryChange::Begin(resizing_, std::move(items));
   if (!memory) return done(tl::unexpected(memory.error()));
-  (*memory)->Shrink([this, patch, memory = *memory, done = std::move(done)](const ApiResult<void>& shrunk) {
-    if (!shrunk) return done(tl::unexpected(shrunk.error()));
-    // Others may have come in between.
-    auto now = MakePlan(patch);
-    if (now) return Carry(*now, memory, done);
-    memory->Undo([done, why_not = now.error()] { done(tl::unexpected(why_not)); });
-  });
+  (*memory)->Shrink(
+      [this, patch, memory = *memory, by = order.by, done = std::move(done)](const ApiResult<void>& shrunk) {
+        if (!shrunk) return done(tl::unexpected(shrunk.error()));
+        // Others may have come in between.
+        auto now = MakePlan(patch);
+        if (now) return Carry(*now, memory, by, done);
+        memory->Undo([done, why_not = now.error()] { done(tl::unexpected(why_not)); });
+      });
 }
 
 ChangeReport Changes::ReportOf(const Plan& plan) {
@@ -177,7 +189,8 @@ ChangeReport Changes::ReportOf(const Plan& plan) {
   return report;
 }
 
-void Changes::Carry(Plan& plan, std::shared_ptr<MemoryChange> memory, Reply<ChangeReport> done) {
+void Changes::Carry(Plan& plan, std::shared_ptr<MemoryChange> memory, const std::string& by, Reply<ChangeReport> done) {
+  Tell(plan, by);
   struct Outcome {
     std::vector<std::pair<std::string, uint64_t>> rounds;
     Result<void> kept;
@@ -219,27 +232,33 @@ void Changes::Carry(Plan& plan, std::shared_ptr<MemoryChange> memory, Reply<Chan
   });
 }
 
-void Changes::MakeOfVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done) {
-  Make({{}, {{name, patch}}}, dry_run, [done, vf = vfs_.Find(name)](ApiResult<ChangeReport> change) {
+void Changes::MakeOfVf(const std::string& name, const VfPatch& patch, const Order& order, Reply<ChangeReport> done) {
+  Make({{}, {{name, patch}}}, order, [done, vf = vfs_.Find(name)](ApiResult<ChangeReport> change) {
     if (change) change->vf = vf->Report();
     done(std::move(change));
   });
 }
 
-void Changes::MakeOfGpu(const std::string& name, const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done) {
+void Changes::MakeOfGpu(const std::string& name, const GpuPatch& patch, const Order& order, Reply<ChangeReport> done) {
   const auto gpu = gpus_.Find(name);
   if (!gpu) return done(tl::unexpected(gpu.error()));
-  Make({{}, {}, {{(*gpu)->name(), patch}}}, dry_run, [this, done, gpu = *gpu](ApiResult<ChangeReport> change) {
+  Make({{}, {}, {{(*gpu)->name(), patch}}}, order, [this, done, gpu = *gpu](ApiResult<ChangeReport> change) {
     if (change) change->gpu = reports_.OfGpu(*gpu);
     done(std::move(change));
   });
 }
 
-ApiResult<VfReport> Changes::SetDomain(const std::string& name, const VfDomain& domain) {
+ApiResult<VfReport> Changes::SetDomain(const std::string& name, const VfDomain& domain, const std::string& by) {
   const auto vf = TRY(vfs_.Get(name));
   const VfDomain& before = vf->spec().domain;
   const VfDomain now{domain.name, domain.uuid, before.ends_vf && before.uuid == domain.uuid};
   if (now == before) return vf->Report();
+  const auto field = [](const VfDomain& of) { return of.name.empty() ? FieldValue() : FieldValue(of.name); };
+  chronicle_.Add({.kind = event_kind::kChanged,
+                  .vf = name,
+                  .gpu = vf->gpu_name(),
+                  .by = by,
+                  .changes = {{name, "domain", field(before), field(now)}}});
   const bool was_kept = store_.Keeps(vf->spec());
   vf->SetDomain(now);
   gpus_.Of(*vf).telemetry().SetDomain(vf->id(), now);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "vgpud/events/chronicle.h"
 #include "vgpud/registry/memory_change.h"
 #include "vgpud/registry/reply.h"
 #include "vgpud/registry/reports.h"
@@ -21,16 +22,22 @@ namespace vgpud::daemon {
 class Changes {
  public:
   // All outlive this.
-  Changes(const ServedGpus& gpus, const VfRegistry& vfs, VfStore& store, const VfLimits& limits, const Reports& reports)
-      : gpus_(gpus), vfs_(vfs), store_(store), limits_(limits), reports_(reports) {}
+  Changes(const ServedGpus& gpus, const VfRegistry& vfs, VfStore& store, const VfLimits& limits, const Reports& reports,
+          const Chronicle& chronicle)
+      : gpus_(gpus), vfs_(vfs), store_(store), limits_(limits), reports_(reports), chronicle_(chronicle) {}
 
-  // Answers when all of `patch` is in force and on the disk. `dry_run`: answers what would change, and changes nothing.
-  void Make(const SettingsPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  // Whose change it is.
+  struct Order {
+    std::string by;        // for the chronicle: "user 1000"
+    bool dry_run = false;  // answers what would change, and changes nothing
+  };
+  // Answers when all of `patch` is in force and on the disk.
+  void Make(const SettingsPatch& patch, const Order& order, Reply<ChangeReport> done);
   // The same, and answers with the VF or the GPU as well.
-  void MakeOfVf(const std::string& name, const VfPatch& patch, bool dry_run, Reply<ChangeReport> done);
-  void MakeOfGpu(const std::string& name, const GpuPatch& patch, bool dry_run, Reply<ChangeReport> done);
+  void MakeOfVf(const std::string& name, const VfPatch& patch, const Order& order, Reply<ChangeReport> done);
+  void MakeOfGpu(const std::string& name, const GpuPatch& patch, const Order& order, Reply<ChangeReport> done);
   // Whose VF it is from now on; an empty one: nobody's.
-  ApiResult<VfReport> SetDomain(const std::string& name, const VfDomain& domain);
+  ApiResult<VfReport> SetDomain(const std::string& name, const VfDomain& domain, const std::string& by);
   // Calls `changed` whenever the settings of a GPU have changed, before that is answered.
   void OnGpuSettings(std::function<void()> changed) { gpu_settings_changed_ = std::move(changed); }
 
@@ -61,7 +68,9 @@ class Changes {
   // Is there VRAM for it on the GPU?
   ApiResult<void> CheckMemory(const Part& part) const;
   // `memory`: of its VFs, after MemoryChange::Shrink; null: all stays as it is.
-  void Carry(Plan& plan, std::shared_ptr<MemoryChange> memory, Reply<ChangeReport> done);
+  void Carry(Plan& plan, std::shared_ptr<MemoryChange> memory, const std::string& by, Reply<ChangeReport> done);
+  // An event for each VF and GPU in it.
+  void Tell(const Plan& plan, const std::string& by) const;
   // Settles what the main thread keeps; returns the rest, for the scheduler thread.
   GpuThread::Change Settle(Part& part);
 
@@ -70,6 +79,7 @@ class Changes {
   VfStore& store_;
   const VfLimits& limits_;
   const Reports& reports_;
+  const Chronicle& chronicle_;
   std::function<void()> gpu_settings_changed_ = [] {};
   std::set<VfId> resizing_;
 };

@@ -13,6 +13,7 @@ void LostVfs::Add(const std::string& name, Lost lost) {
   if (lost.definition) lost.uuid = ToText(lost.definition->uuid);
   all_[name] = std::move(lost);
   LOG(kError, "{}", Reason(name));
+  added_(name);
 }
 
 const LostVfs::Lost* LostVfs::Find(const std::string& name) const {

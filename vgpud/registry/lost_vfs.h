@@ -3,9 +3,11 @@
 // by force makes them again or an operator destroys them. Main thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "vgpud/model/definition.h"
@@ -23,6 +25,8 @@ class LostVfs {
   };
   void Add(const std::string& name, Lost lost);
   void Remove(const std::string& name) { all_.erase(name); }
+  // Calls `added` for each that is added from now on.
+  void OnAdded(std::function<void(const std::string& name)> added) { added_ = std::move(added); }
 
   size_t size() const { return all_.size(); }
   // Null: no VF of that name is lost.
@@ -36,6 +40,7 @@ class LostVfs {
 
  private:
   std::map<std::string, Lost> all_;
+  std::function<void(const std::string& name)> added_ = [](const std::string&) {};
 };
 
 }  // namespace vgpud::daemon

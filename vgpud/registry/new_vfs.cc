@@ -22,7 +22,7 @@ NewVfs::NewVfs(EventLoop& loop, const ServedGpus& gpus, const VfLimits& limits, 
 
 void NewVfs::Create(const VfWish& wish, Reply<VfReport> done) {
   const auto choice = admission_.Locate(wish);
-  choice ? lives_.Create(*choice, std::move(done)) : done(tl::unexpected(choice.error()));
+  choice ? lives_.Create(*choice, wish.by, std::move(done)) : done(tl::unexpected(choice.error()));
 }
 
 bool NewVfs::TryNow(const VfWish& wish, const WaitingRoom::Gpus& taken, const Reply<VfReport>& done) {
@@ -35,7 +35,7 @@ bool NewVfs::TryNow(const VfWish& wish, const WaitingRoom::Gpus& taken, const Re
     return true;
   }
   const auto choice = admission_.Locate(wish, taken);
-  if (choice) lives_.Create(*choice, done);
+  if (choice) lives_.Create(*choice, wish.by, done);
   if (choice || choice.error().kind != ErrorKind::kInvalid) return choice.has_value();
   done(tl::unexpected(choice.error()));
   return true;

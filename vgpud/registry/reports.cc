@@ -67,6 +67,14 @@ std::vector<VfReport> Reports::OfVfs() const {
   return reports;
 }
 
+ApiResult<std::vector<ProcessReport>> Reports::OfProcesses(const std::string& name) const {
+  if (!name.empty()) return TRY(vfs_.Get(name))->Processes();
+  std::vector<ProcessReport> all;
+  for (const auto& [id, vf] : vfs_.all())
+    for (ProcessReport& process : vf->Processes()) all.push_back(std::move(process));
+  return all;
+}
+
 void Reports::ReadStats(const std::string& name, const std::string& only, Reply<std::vector<StatsReport>> done) const {
   struct Part {
     ServedGpu* gpu;

@@ -23,6 +23,8 @@ class Reports {
   // Those that are there, and those that are lost.
   ApiResult<VfReport> OfVf(const std::string& name) const;
   std::vector<VfReport> OfVfs() const;
+  // The programs that use the VF of that name, else any VF.
+  ApiResult<std::vector<ProcessReport>> OfProcesses(const std::string& vf) const;
   GpuReport OfGpu(const ServedGpu& gpu) const;
   std::vector<GpuReport> OfGpus() const;
   // As its scheduler thread has it when it has done all that it was told before.

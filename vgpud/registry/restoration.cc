@@ -72,7 +72,7 @@ void Restoration::Make(const VfDefinition& definition) {
 }
 
 void Restoration::Make(const VfDefinition& written, std::function<void()> done) {
-  const auto& [loop, keeper, gpus, vfs, store, limits, admission, lives] = parts_;
+  const auto& [loop, keeper, gpus, vfs, store, limits, admission, lives, chronicle] = parts_;
   VfDefinition definition = written;
   VfSpec& spec = definition.spec;
   // As written by a vgpud that had one GPU, or where that one still has no name.
@@ -101,6 +101,7 @@ void Restoration::Make(const VfDefinition& written, std::function<void()> done) 
                 const auto vf = started ? parts_.vfs.Find(name) : nullptr;
                 if (!started) return lose(started.error());
                 if (vf == nullptr) return done();
+                parts_.chronicle.Add({.kind = event_kind::kRestored, .vf = name, .gpu = started->gpu});
                 if (started->vfio_user_socket != definition.vfio_user_socket)
                   LOG(kWarning, "vf={}: its socket is {} now, which was elsewhere before: tell its VM", name,
                       started->vfio_user_socket);

@@ -23,6 +23,7 @@ class Restoration : public std::enable_shared_from_this<Restoration> {
     const VfLimits& limits;
     const Admission& admission;
     VfLives& lives;
+    const Chronicle& chronicle;
   };
   // Once, before anything else; calls `done` when each VF is there or lost. `kept`: the processes that are there.
   static void Begin(const Parts& parts, KeptVfs kept, std::function<void()> done);

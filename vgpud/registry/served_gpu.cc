@@ -13,15 +13,20 @@
 namespace vgpud::daemon {
 namespace {
 
-void LogHang(const std::string& vf, const SliceWorld::Hang& hang) {
+std::string Describe(const SliceWorld::Hang& hang) {
   const auto us = [](Ns time) { return time / std::chrono::microseconds{1}; };
-  LOG(kError,
-      "vf={}: executor pid={} did not leave the GPU: {} us after it was told to it had computed for {} us and "
-      "waited for a CPU for {} us{}: killed",
-      vf, hang.pid, us(hang.since_told), us(hang.computed), us(hang.waited),
+  return fmt::format(
+      "did not leave the GPU: {} us after it was told to it had computed for {} us and waited for a CPU for {} us{}",
+      us(hang.since_told), us(hang.computed), us(hang.waited),
       hang.out_of_time ? ", out of excuses"
       : hang.asleep    ? ", it slept"
                        : "");
+}
+
+void TellHang(const Chronicle& chronicle, const std::string& gpu, const std::string& vf, const SliceWorld::Hang& hang) {
+  const std::string text = Describe(hang);
+  LOG(kError, "vf={}: executor pid={} {}: killed", vf, hang.pid, text);
+  chronicle.Add({.kind = event_kind::kKilled, .vf = vf, .gpu = gpu, .pid = hang.pid, .text = "the executor " + text});
 }
 
 // The GPU that has no name of its own keeps its history where it was when there could be one only.
@@ -55,7 +60,9 @@ Result<std::unique_ptr<ServedGpu>> ServedGpu::Make(const DaemonParts& around, Gp
   gpu->thread_ = std::make_unique<GpuThread>(
       scheduler, TRY(MakePolicy(config.settings.policy, config.settings.options)),
       GpuThread::Events{
-          .on_killed = [](VfId, const std::string& name, const SliceWorld::Hang& hang) { LogHang(name, hang); },
+          .on_killed = [chronicle = around.chronicle, gpu = config.name](
+                           VfId, const std::string& vf,
+                           const SliceWorld::Hang& hang) { TellHang(*chronicle, gpu, vf, hang); },
           .on_parked = std::move(events.on_parked),
           .on_left = [self = gpu.get()](VfId vf, const VfStats& last) { self->telemetry_->Left(vf, last); }},
       around.replies);
@@ -80,6 +87,7 @@ Result<std::unique_ptr<ServedGpu>> ServedGpu::Make(const DaemonParts& around, Gp
                      .cgroups = around.cgroups,
                      .mover = around.mover,
                      .keeper = around.keeper,
+                     .chronicle = around.chronicle,
                      .on_failed = std::move(events.on_failed),
                      .on_turnout = [self = gpu.get(), turnout = std::move(events.on_turnout)] { turnout(*self); },
                      .processors = NearProcessors(around.topology, config)});

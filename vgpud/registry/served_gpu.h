@@ -23,8 +23,9 @@ struct DaemonParts {
   const VfConfinement& confinement;
   CgroupTree& cgroups;
   Worker& mover;
-  Keeper* keeper = nullptr;            // null: VFs end with this process
-  const Topology* topology = nullptr;  // null: not looked at
+  Keeper* keeper = nullptr;                        // null: VFs end with this process
+  const Topology* topology = nullptr;              // null: not looked at
+  std::shared_ptr<Chronicle> chronicle = nullptr;  // VfService makes it
 };
 
 class ServedGpu {

@@ -18,9 +18,17 @@ constexpr Ns kNotAgainFor = std::chrono::seconds{60};
 
 }  // namespace
 
-void VfLives::Create(const Admission::Choice& choice, Reply<VfReport> answer) {
+Reply<VfReport> VfLives::Told(const char* kind, const std::string& by, Reply<VfReport> done) const {
+  return [this, kind, by, done = std::move(done)](ApiResult<VfReport> vf) {
+    if (vf) chronicle_.Add({.kind = kind, .vf = vf->name, .gpu = vf->gpu, .by = by});
+    done(std::move(vf));
+  };
+}
+
+void VfLives::Create(const Admission::Choice& choice, const std::string& by, Reply<VfReport> answer) {
   const VfSpec& spec = choice.spec;
-  const auto done = [answer = std::move(answer), why = choice.why](ApiResult<VfReport> vf) {
+  const auto done = [answer = Told(event_kind::kCreated, by, std::move(answer)),
+                     why = choice.why](ApiResult<VfReport> vf) {
     if (vf) vf->placed = why;
     answer(std::move(vf));
   };
@@ -76,11 +84,12 @@ void VfLives::Start(VfId id, const Uuid& uuid, const VfSpec& spec, std::optional
     vf->Start(std::move(there));
 }
 
-void VfLives::Reset(const std::string& name, bool force, Reply<VfReport> done) {
+void VfLives::Reset(const std::string& name, bool force, const std::string& by, Reply<VfReport> answer) {
+  const auto done = Told(event_kind::kReset, by, std::move(answer));
   const auto vf = vfs_.Get(name);
-  if (force && !vf && vfs_.lost().Find(name) != nullptr) return MakeLostAgain(name, std::move(done));
+  if (force && !vf && vfs_.lost().Find(name) != nullptr) return MakeLostAgain(name, done);
   if (!vf) return done(tl::unexpected(vf.error()));
-  if (force && (*vf)->state() == Vf::State::kFailed) return MakeAgain(**vf, std::move(done));
+  if (force && (*vf)->state() == Vf::State::kFailed) return MakeAgain(**vf, done);
   (*vf)->ResetByOperator([done, vf = *vf](const ApiResult<uint64_t>& round) {
     if (!round) return done(tl::unexpected(round.error()));
     done(vf->Report());
@@ -128,6 +137,7 @@ void VfLives::StartAgain(const VfDefinition& definition, Reply<VfReport> done) {
         [this, name = definition.spec.name, fail, done](const ApiResult<VfReport>& started) {
           if (!started) return fail(started.error());
           remaking_.erase(name);
+          chronicle_.Add({.kind = event_kind::kRemade, .vf = name, .gpu = started->gpu});
           const auto vf = vfs_.Find(name);
           // Its number may be another one; otherwise the disk has it already.
           if (vf != nullptr && store_.Keeps(vf->spec()))
@@ -138,21 +148,22 @@ void VfLives::StartAgain(const VfDefinition& definition, Reply<VfReport> done) {
         });
 }
 
-void VfLives::Destroy(const std::string& name, const std::string& uuid, Reply<VfReport> done) {
+void VfLives::Destroy(const std::string& name, const std::string& uuid, const std::string& by, Reply<VfReport> answer) {
+  const auto done = Told(event_kind::kDestroyed, by, std::move(answer));
   const auto vf = vfs_.Find(name);
   if (!uuid.empty() && (vf == nullptr || vf->Report().uuid != uuid))
     return done(ApiFail(ErrorKind::kConflict,
                         fmt::format("vf \"{}\" is not the one of uuid {}: nothing was done", name, uuid), "uuid"));
   remaking_.erase(name);
   remade_.erase(name);
-  if (vf == nullptr && vfs_.lost().Find(name) != nullptr) return store_.Forget(name, std::move(done));
+  if (vf == nullptr && vfs_.lost().Find(name) != nullptr) return store_.Forget(name, done);
   const bool forget = vf != nullptr && store_.Keeps(vf->spec()) && vf->state() != Vf::State::kClosing && !vfs_.closed();
-  if (!forget) return End(name, !vfs_.closed(), std::move(done));
+  if (!forget) return End(name, !vfs_.closed(), done);
   struct Answers {
     ApiResult<VfReport> forgotten, ended;
   };
   const auto answers = std::make_shared<Answers>();
-  const auto over = WhenAll(2, [answers, done = std::move(done)] {
+  const auto over = WhenAll(2, [answers, done] {
     done(answers->ended && !answers->forgotten ? std::move(answers->forgotten) : std::move(answers->ended));
   });
   store_.Forget(name, [answers, over](ApiResult<VfReport> gone) {
@@ -225,6 +236,10 @@ void VfLives::Remake(const std::string& name) {
   const TimePoint now = Now();
   const auto before = remade_.find(name);
   if (before != remade_.end() && now - before->second < kNotAgainFor) {
+    chronicle_.Add({.kind = event_kind::kAlarm,
+                    .vf = name,
+                    .gpu = vf->gpu_name(),
+                    .text = "its vgpud-vf died again within a minute: vgpud does not make it again"});
     LOG(kError, "vf={}: its vgpud-vf died again within a minute: it stays failed (back with: vgpuctl reset --force {})",
         name, name);
     return;

@@ -11,7 +11,9 @@ constexpr Ns kDefinitionsLimit = std::chrono::seconds{2};
 
 }  // namespace
 
-Result<std::unique_ptr<VfService>> VfService::Make(const DaemonParts& around) {
+Result<std::unique_ptr<VfService>> VfService::Make(const DaemonParts& given) {
+  DaemonParts around = given;
+  around.chronicle = TRY(Chronicle::Make());
   // The GPUs are there before the service that hears of their events; none comes before the loop runs.
   const auto self = std::make_shared<VfService*>(nullptr);
   auto gpus = TRY(ServedGpus::Make(
@@ -40,10 +42,16 @@ VfService::VfService(const DaemonParts& around, std::unique_ptr<ServedGpus> gpus
       limits_(*gpus_, vfs_, around.config),
       admission_(*gpus_, vfs_, limits_, around.config.placement),
       outside_turns_(around.loop, *gpus_, vfs_, around.cgroups, around.config.outside_turns_percent),
-      lives_(around.loop, *gpus_, vfs_, store_, admission_, outside_turns_, around.keeper != nullptr),
+      lives_(around.loop, *gpus_, vfs_, store_, admission_, outside_turns_, *around.chronicle,
+             around.keeper != nullptr),
       new_vfs_(around.loop, *gpus_, limits_, admission_, lives_),
       reports_(around, *gpus_, vfs_),
-      changes_(*gpus_, vfs_, store_, limits_, reports_) {
+      changes_(*gpus_, vfs_, store_, limits_, reports_, *around.chronicle),
+      added_(around.loop.OnReadable(around.chronicle->wake(), [this] { around_.chronicle->WakeReaders(); })) {
+  vfs_.lost().OnAdded([this](const std::string& name) {
+    const VfReport lost = vfs_.lost().Report(name);
+    around_.chronicle->Add({.kind = event_kind::kLost, .vf = name, .gpu = lost.gpu, .text = lost.reason});
+  });
   limits_.OnChange([this] { new_vfs_.LookForRoom(); });
 }
 
@@ -55,8 +63,9 @@ VfService::~VfService() {
 }
 
 void VfService::Restore(KeptVfs kept, std::function<void()> done) {
-  Restoration::Begin({around_.loop, around_.keeper, *gpus_, vfs_, store_, limits_, admission_, lives_}, std::move(kept),
-                     std::move(done));
+  Restoration::Begin(
+      {around_.loop, around_.keeper, *gpus_, vfs_, store_, limits_, admission_, lives_, *around_.chronicle},
+      std::move(kept), std::move(done));
 }
 
 void VfService::Close(std::function<void()> done) {

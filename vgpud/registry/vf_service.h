@@ -39,6 +39,7 @@ class VfService {
   NewVfs& new_vfs() { return new_vfs_; }
   Changes& changes() { return changes_; }
   const Reports& reports() const { return reports_; }
+  const Chronicle& chronicle() const { return *around_.chronicle; }
 
  private:
   VfService(const DaemonParts& around, std::unique_ptr<ServedGpus> gpus);
@@ -54,6 +55,7 @@ class VfService {
   NewVfs new_vfs_;
   Reports reports_;
   Changes changes_;
+  const EventLoop::WatchPtr added_;  // something, to the chronicle
   EventLoop::WatchPtr settle_timer_;
   std::function<void()> on_turnout_ = [] {};
 };

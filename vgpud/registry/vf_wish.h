@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "vgpud/host/shares.h"
 #include "vgpud/model/api_error.h"
@@ -20,6 +21,7 @@ struct VfWish {
   std::function<std::optional<ApiError>()> why_not = [] { return std::optional<ApiError>(); };
   // Who asks for it: has its place while it waits.
   Sharer whose = {};
+  std::string by = {};  // who asks for it, for the chronicle
 };
 
 }  // namespace vgpud::daemon

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/exec_link.h"
+#include "base/slice_memory.h"
 #include "base/slice_page.h"
 
 namespace vgpud::daemon {
@@ -34,6 +35,8 @@ Executors::Executors(const VfSurroundings& around, VfSpawner& spawner, VfKeeping
 void Executors::Open(UniqueFd grant_page, UniqueFd slot_page) {
   grant_page_ = std::move(grant_page);
   slot_page_ = std::move(slot_page);
+  // Without it nothing is known of memory and GPU time.
+  if (auto mapped = Mapping::Shared(slot_page_.get(), 0, kSlotPageBytes, false)) slots_ = std::move(*mapped);
   open_ = true;
 }
 
@@ -112,6 +115,7 @@ Result<void> Executors::Start(const vf_link::Executor& wanted) {
          TRY(Dup(pidfd.get())),
          std::move(log)});
   Executor& executor = Add(wanted.generation, std::move(child), wanted.channel, std::move(pidfd), true);
+  executor.program = wanted.client_pid;
   if (offer.ours) AwaitChannels(wanted.generation, executor, std::move(offer));
 
   vf_link::Executor answer = wanted;
@@ -184,6 +188,8 @@ void Executors::ResumeChannels(uint64_t generation, const Executor& executor, co
     return around_.gpu.AddChannels(id_, executor.channel, generation, std::move(*source));
   }
   LOG(kError, "{}: the vgpud before may have switched it off, and it can't be let on: killed", name);
+  Tell(event_kind::kKilled, executor.child.pid(),
+       "the vgpud before may have switched the executor off, and it can't be let on");
   executor.child.Kill(SIGKILL);
 }
 
@@ -213,12 +219,18 @@ Result<void> Executors::OnChannelClosed(const Message& message) {
   return {};
 }
 
+void Executors::Tell(const char* kind, pid_t pid, std::string text) const {
+  around_.chronicle->Add(
+      {.kind = kind, .vf = spec_.name, .gpu = around_.gpu_name, .pid = pid, .text = std::move(text)});
+}
+
 // It has been asked to; if it does not, it is made to.
 void Executors::ExpectExit(Executor& executor) {
   if (std::exchange(executor.told_to_exit, true)) return;
   executor.too_long = around_.loop.Timer([this, child = &executor.child] {
     LOG_LIMITED(limiter_, kWarning, "vf={} executor pid={} did not exit when told to: killed", spec_.name,
                 child->pid());
+    Tell(event_kind::kKilled, child->pid(), "the executor did not exit when told to");
     child->Kill(SIGKILL);
   });
   executor.too_long->Arm(kExitLimit);
@@ -243,6 +255,7 @@ Result<void> Executors::OnChannel(const Message& message) {
   if (about.state != vf_link::ChannelState::kWaits) {
     if (it == executors_.end()) return {};  // it has ended, which vgpud-vf sees, too
     it->second.confirmed = true;
+    it->second.program = about.client_pid;
     if (about.state == vf_link::ChannelState::kClosing) ExpectExit(it->second);
     return {};
   }
@@ -282,6 +295,8 @@ void Executors::OnEnded(uint64_t generation) {
     LOG_LIMITED(limiter_, kWarning,
                 "vf={} channel={}: executor ended by {}; its guest process gets an error, the VF lives on", spec_.name,
                 executor.channel, ending->text);
+    Tell(event_kind::kEnded, pid,
+         fmt::format("the executor ended by {}; its program gets an error, the VF lives on", ending->text));
   }
   around_.gpu.RemoveExecutor(id_, executor.channel, generation);
   keeping_.ForgetExecutor(generation);
@@ -293,6 +308,23 @@ Ns Executors::cpu_time() const {
   Ns sum = ended_cpu_;
   for (const auto& [generation, executor] : executors_) sum += executor.pulse.Read().computed;
   return sum;
+}
+
+std::vector<ProcessReport> Executors::Processes() const {
+  const auto now_ns = static_cast<uint64_t>(Now().time_since_epoch().count());
+  std::vector<ProcessReport> all;
+  for (const auto& [generation, executor] : executors_) {
+    ProcessReport& process = all.emplace_back();
+    process.pid = executor.program;
+    process.executor_pid = executor.child.pid();
+    process.cpu_ns = static_cast<uint64_t>(executor.pulse.Read().computed.count());
+    if (!slots_) continue;
+    const ExecClock& clock = slots_.At<const SlotPage>(0)->clocks[executor.channel];
+    process.has_context = clock.has_context.load(std::memory_order_relaxed) != 0;
+    process.gpu_ns = TimeOnGpu(clock, now_ns);
+    process.vram_bytes = HeldMemoryIn(slots_).vram_bytes[executor.channel].load(std::memory_order_relaxed);
+  }
+  return all;
 }
 
 void Executors::KillAll() {
@@ -315,6 +347,8 @@ void Executors::EndThreadStorms() {
     if (threads <= most) continue;
     LOG_LIMITED(limiter_, kWarning, "vf={} executor pid={} has {} threads, none needs more than {}: killed", spec_.name,
                 executor.child.pid(), threads, most);
+    Tell(event_kind::kKilled, executor.child.pid(),
+         fmt::format("the executor has {} threads, none needs more than {}", threads, most));
     executor.child.Kill(SIGKILL);
   }
 }

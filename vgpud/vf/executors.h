@@ -9,16 +9,19 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/event_loop.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/mapping.h"
 #include "base/message.h"
 #include "base/vf_link.h"
 #include "vgpud/gpu/channel_files.h"
 #include "vgpud/host/child.h"
 #include "vgpud/host/process_pulse.h"
 #include "vgpud/host/thread_priority.h"
+#include "vgpud/model/process_report.h"
 #include "vgpud/model/vf_spec.h"
 #include "vgpud/vf/kept_vf.h"
 #include "vgpud/vf/vf_spawner.h"
@@ -57,6 +60,8 @@ class Executors {
 
   bool empty() const { return executors_.empty(); }
   uint32_t size() const { return static_cast<uint32_t>(executors_.size()); }
+  // Of each: the program, its executor, memory and time. Not whose VF it is.
+  std::vector<ProcessReport> Processes() const;
   // Processor time of those that are there and of those that were.
   Ns cpu_time() const;
   void KillAll();
@@ -75,6 +80,7 @@ class Executors {
     Executor(Child c, uint32_t number) : child(std::move(c)), channel(number) {}
     Child child;
     uint32_t channel;
+    uint32_t program = 0;  // its pid, as it says; 0: not known yet
     bool told_to_exit = false;
     ProcessPulse pulse{child.pid()};
     int looks_for_threads = 0;
@@ -100,6 +106,8 @@ class Executors {
   void OnEnded(uint64_t generation);
   // Gives its GPU threads their priority, as soon as they are there.
   void RaiseThreadsOf(uint64_t generation);
+  // Adds an event about one of them to the chronicle.
+  void Tell(const char* kind, pid_t pid, std::string text) const;
 
   const VfSurroundings& around_;
   VfSpawner& spawner_;
@@ -109,6 +117,7 @@ class Executors {
   VfMemory memory_;
   const Events events_;
   UniqueFd grant_page_, slot_page_;
+  Mapping slots_;  // read-only
   bool open_ = false;
   bool refuses_ = false;
   bool adopting_ = false;                   // vgpud-vf has been asked what an earlier vgpud knew

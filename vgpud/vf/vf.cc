@@ -26,6 +26,13 @@ constexpr const char* kStuckReason = "its processes cannot be killed";
 constexpr uint32_t kGuestSeesReady = 1;
 constexpr uint32_t kGuestSeesParked = 2;
 
+const char* NameOf(Vf::State state) { return kStateNames[static_cast<size_t>(state)]; }
+
+// Adds an event to the chronicle.
+void Tell(const VfSurroundings& around, const VfSpec& spec, const char* kind, std::string text) {
+  around.chronicle->Add({.kind = kind, .vf = spec.name, .gpu = around.gpu_name, .text = std::move(text)});
+}
+
 VfSpec WithNumber(VfSpec spec, VfId id) {
   spec.view.vf = id;
   return spec;
@@ -66,8 +73,6 @@ std::string Vf::Path(const char* suffix) const {
   return fmt::format("{}/vf/{}{}", around_.runtime_dir, spec_.name, suffix);
 }
 
-const char* Vf::StateName() const { return kStateNames[static_cast<size_t>(state_)]; }
-
 uint64_t Vf::SliceUs() const { return static_cast<uint64_t>(expected_.slice / std::chrono::microseconds{1}); }
 
 VfSettings Vf::settings() const {
@@ -85,7 +90,7 @@ VfReport Vf::Report() const {
           .placed = {},
           .revision = RevisionOf(ToText(uuid_), spec_.view, spec_.memory()),
           .uuid = ToText(uuid_),
-          .state = paused ? "paused" : StateName(),
+          .state = paused ? "paused" : NameOf(state_),
           .reason = paused ? kPausedReason : reason_,
           .profile = spec_.profile,
           .transient = spec_.transient,
@@ -111,6 +116,18 @@ VfReport Vf::Report() const {
           .gpu_threads = around_.soft_gpu_threads,
           .vfio_user_socket = Path(".sock"),
           .channel_socket = Path(".channel.sock")};
+}
+
+std::vector<ProcessReport> Vf::Processes() const {
+  std::vector<ProcessReport> all = executors_.Processes();
+  for (ProcessReport& process : all) {
+    process.vf = spec_.name;
+    process.gpu = around_.gpu_name;
+    process.domain = spec_.domain.name;
+    process.tenant = spec_.tenant;
+    process.user = spec_.owner.user ? spec_.owner.user : spec_.user;
+  }
+  return all;
 }
 
 void Vf::ArmDeadline(Ns limit, std::function<void()> passed) {
@@ -229,6 +246,7 @@ void Vf::FinishStart(ApiResult<uint64_t> result) {
 void Vf::OnParked() {
   if (state_ != State::kReady) return;
   LOG(kError, "vf={}: parked after repeated hangs; `vgpuctl reset {}` puts it back", spec_.name, spec_.name);
+  Tell(around_, spec_, event_kind::kParked, kParkedReason);
   state_ = State::kParked;
   reason_ = kParkedReason;
   if (ledger_ != nullptr) ledger_->SetParked(true);
@@ -241,7 +259,7 @@ void Vf::ResetByOperator(Reply<uint64_t> done) {
     return done(ApiFail(ErrorKind::kConflict, state_ == State::kFailed
                                                   ? fmt::format("vf \"{}\" is failed: {}", spec_.name, reason_)
                                                   : fmt::format("vf \"{}\" is {}: it cannot be reset; try again later",
-                                                                spec_.name, StateName())));
+                                                                spec_.name, NameOf(state_))));
   if (const auto sent = server_.Send(vf_link::Plain{vf_link::Kind::kReset}); !sent)
     return done(ApiFail(ErrorKind::kFailed,
                         fmt::format("vf \"{}\": vgpud-vf takes no messages: {}", spec_.name, sent.error().context)));
@@ -264,6 +282,7 @@ void Vf::OnServerEnded(const std::string& how, bool without_vm) {
 void Vf::Lose(const std::string& why) {
   if (state_ == State::kFailed || state_ == State::kClosing) return;
   LOG(kError, "vf={}: {}", spec_.name, why);
+  Tell(around_, spec_, event_kind::kFailed, why);
   const bool served = state_ != State::kStarting;
   state_ = State::kFailed;
   reason_ = fmt::format("{}; vgpuctl reset --force {} makes it again with its settings; then restart its VM", why,
@@ -313,11 +332,14 @@ void Vf::OnCloseDeadline() {
         "vf={}: its processes do not end although they were killed: something outside holds them in the kernel. Its "
         "name and user stay taken until they end",
         spec_.name);
+    Tell(around_, spec_, event_kind::kAlarm,
+         "its processes do not end although they were killed: something outside holds them in the kernel");
     reason_ = kStuckReason;
     if (const auto stuck = std::exchange(stuck_, nullptr)) stuck();
     return;
   }
   LOG(kWarning, "vf={}: processes did not end when told to: killed", spec_.name);
+  Tell(around_, spec_, event_kind::kKilled, "its processes did not end when told to");
   server_.Kill();
   executors_.KillAll();
   deadline_->Arm(kKillLimit);
@@ -331,7 +353,7 @@ void Vf::MaybeClosed() {
 std::optional<ApiError> Vf::Unchangeable() const {
   if (state_ == State::kReady || state_ == State::kParked) return std::nullopt;
   return ApiError{
-      ErrorKind::kConflict, fmt::format("vf \"{}\" is {}: nothing can be changed", spec_.name, StateName()), {}};
+      ErrorKind::kConflict, fmt::format("vf \"{}\" is {}: nothing can be changed", spec_.name, NameOf(state_)), {}};
 }
 
 void Vf::Adopt(const VfView& view) {

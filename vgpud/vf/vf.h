@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/slice_memory.h"
 #include "vgpud/gpu/vf_ledger.h"
@@ -81,6 +82,8 @@ class Vf : public std::enable_shared_from_this<Vf> {
   VfSettings settings() const;
   VfDefinition definition() const { return {spec_, uuid_, Raw(id_), Path(".sock")}; }
   VfReport Report() const;
+  // The programs that use it.
+  std::vector<ProcessReport> Processes() const;
 
  private:
   Result<void> Launch();
@@ -107,7 +110,6 @@ class Vf : public std::enable_shared_from_this<Vf> {
   void SendInfo();
   std::string Path(const char* suffix) const;
   uint64_t SliceUs() const;
-  const char* StateName() const;
 
   VfSurroundings& around_;
   const VfId id_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vgpud/vf/vf_spawner.h"
 
+#include <fmt/core.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -14,6 +15,14 @@
 namespace vgpud::daemon {
 namespace {
 
+// Runs on the thread of the VF's log.
+ChildLog::Sink SinkOf(const VfSurroundings& around, const std::string& vf) {
+  return [chronicle = around.chronicle, gpu = around.gpu_name, vf](pid_t pid, std::string_view line) {
+    LogRelayed(fmt::format("vf={} pid={}", vf, pid), line);
+    chronicle->Heard(vf, gpu, pid, line);
+  };
+}
+
 VfCgroup::Limits LimitsOf(const VfSurroundings& around, const VfSpec& spec) {
   return VfCgroup::LimitsFor(spec.vram_bytes, spec.host_memory_bytes, around.soft_gpu_threads);
 }
@@ -24,7 +33,7 @@ VfSpawner::VfSpawner(const VfSurroundings& around, VfId id, const VfSpec& spec)
     : around_(around),
       id_(id),
       name_(spec.name),
-      log_(spec.name, &LogRelayed, SharerOf(spec), around.logs),
+      log_(SinkOf(around, spec.name), SharerOf(spec), around.logs),
       cgroup_(around.cgroups, spec.name, LimitsOf(around, spec)) {
   if (!cgroup_.problem().empty()) LOG(kWarning, "vf={}: not all limits are set: {}", name_, cgroup_.problem());
 }

@@ -12,6 +12,7 @@
 #include "base/event_budget.h"
 #include "base/event_loop.h"
 #include "vgpud/device/gpu_choice.h"
+#include "vgpud/events/chronicle.h"
 #include "vgpud/gpu/gpu_thread.h"
 #include "vgpud/host/cgroup_tree.h"
 #include "vgpud/host/child_log.h"
@@ -39,6 +40,7 @@ struct VfSurroundings {
   const CgroupTree& cgroups;
   Worker& mover;                                         // puts processes into groups
   Keeper* keeper;                                        // null: VFs end with this process
+  std::shared_ptr<Chronicle> chronicle;                  // threads of logs hold it, too
   std::function<void(const std::string& vf)> on_failed;  // one that served
   std::function<void()> on_turnout;                      // a VF has joined or left those who share the GPU
   std::optional<cpu_set_t> processors = {};              // near the GPU, for its processes; none: all

@@ -65,8 +65,8 @@ bool Protect(int faults, uint64_t at, uint64_t bytes, bool protect) {
   return ioctl(faults, UFFDIO_WRITEPROTECT, &about) == 0;
 }
 
-// A page that is not there yet can't be protected. It may begin between two blocks of the program's.
-[[gnu::no_sanitize_address]] void Touch(uint64_t at, uint64_t bytes) {
+// A page that is not there yet can't be protected.
+void Touch(uint64_t at, uint64_t bytes) {
   for (uint64_t page = at; page < at + bytes; page += kPage)
     __atomic_fetch_or(static_cast<unsigned char*>(Pointer(page)), 0, __ATOMIC_RELAXED);
 }

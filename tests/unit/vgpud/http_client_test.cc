@@ -41,7 +41,7 @@ TEST_F(FullSocketTest, TheDeadlineHoldsFromTheFirstMomentOn) {
   EXPECT_EQ(std::errc::timed_out, reply.error().code);
   EXPECT_EQ("vgpud did not let this client in within 50 ms", reply.error().context);
   const auto download = HttpDownload(
-      path(), "/v1/trace", [](std::string_view) { return Result<void>(); }, 50ms);
+      path(), "/v1/trace", [](std::string_view) { return Result<void>(); }, 50ms, 50ms);
   ASSERT_FALSE(download);
   EXPECT_EQ(std::errc::timed_out, download.error().code);
 }

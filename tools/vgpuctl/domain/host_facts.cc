@@ -20,32 +20,12 @@
 namespace vgpud::tools {
 namespace {
 
-constexpr const char* kDefaultQemu = "/usr/bin/qemu-system-x86_64";
 constexpr const char* kAppArmorRules = "/etc/apparmor.d/local/abstractions/libvirt-qemu";
 constexpr std::chrono::seconds kQemuPatience{10};
 
 std::string Whole(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void AskQemu(const XmlNode& domain, HostFacts& facts) {
-  const XmlNode* named = domain.At({"devices", "emulator"});
-  const std::string program = named == nullptr ? kDefaultQemu : named->Inside();
-  if (!IsTrusted(program)) {
-    if (::access(program.c_str(), X_OK) != 0) facts.qemu_version = "";
-    return;
-  }
-  const auto version = RunProgram({program, "--version"}, kQemuPatience);
-  const std::string words = "QEMU emulator version ";
-  if (!version || !version->starts_with(words)) {
-    facts.qemu_version = "";
-    return;
-  }
-  facts.qemu_version =
-      version->substr(words.size(), version->find_first_not_of("0123456789.", words.size()) - words.size());
-  if (const auto devices = RunProgram({program, "-device", "help"}, kQemuPatience))
-    facts.qemu_has_device = devices->find("\"vfio-user-pci\"") != std::string::npos;
 }
 
 SocketFacts LookAt(const std::string& socket, uid_t user) {
@@ -58,10 +38,28 @@ SocketFacts LookAt(const std::string& socket, uid_t user) {
 
 }  // namespace
 
+QemuFacts AskQemu(const std::string& program) {
+  if (!IsTrusted(program)) {
+    if (::access(program.c_str(), X_OK) != 0) return {"", {}};
+    return {};
+  }
+  const auto version = RunProgram({program, "--version"}, kQemuPatience);
+  const std::string words = "QEMU emulator version ";
+  if (!version || !version->starts_with(words)) return {"", {}};
+  QemuFacts facts;
+  facts.version = version->substr(words.size(), version->find_first_not_of("0123456789.", words.size()) - words.size());
+  if (const auto devices = RunProgram({program, "-device", "help"}, kQemuPatience))
+    facts.has_device = devices->find("\"vfio-user-pci\"") != std::string::npos;
+  return facts;
+}
+
 HostFacts FindFacts(const CtlArgs& args, const XmlNode& domain) {
   HostFacts facts;
   const Places places = PlacesOf(args);
-  AskQemu(domain, facts);
+  const XmlNode* const emulator = domain.At({"devices", "emulator"});
+  const QemuFacts qemu = AskQemu(emulator == nullptr ? kDefaultQemu : emulator->Inside());
+  facts.qemu_version = qemu.version;
+  facts.qemu_has_device = qemu.has_device;
   facts.hook_installed = ::access((args.hooks_dir + "/vgpud").c_str(), X_OK) == 0;
   if (::access(control::ControlSocketPath(places.runtime_dir).c_str(), F_OK) == 0) {
     if (const auto listed = Ask(args, "GET", "/v1/vfs")) {

@@ -151,6 +151,36 @@ void AddTotal(CLI::App& command, CtlArgs& args) {
   command.add_flag("--total", args.total, "Since the VFs were created, instead of the last second");
 }
 
+void AddFollowing(CLI::App& command, CtlArgs& args) {
+  command.add_flag("-f,--follow", args.follow, "Then print what comes, until vgpud ends or this is interrupted");
+}
+
+void AddTop(CLI::App& command, CtlArgs& args) {
+  command.add_flag("--batch", args.batch,
+                   "Print text instead of drawing on the terminal; with -o json a line of JSON each time");
+  command.add_option("--count", args.count, "With --batch: end after so many times (default: never)")
+      ->check(NumberUpTo(1'000'000))
+      ->type_name("NUMBER");
+  command.add_option("--every", args.every, "How often to look")
+      ->check(Patience())
+      ->type_name("TIME")
+      ->capture_default_str();
+  command.add_option("--sort", args.sort, "The VFs with the highest figure come first; name: from a on")
+      ->check(OneOf({"util", "name", "share", "wait", "vram", "programs"}))
+      ->type_name("COLUMN")
+      ->capture_default_str();
+}
+
+void AddGoal(CLI::App& command, CtlArgs& args) {
+  command
+      .add_option("--for", args.wait_for,
+                  "ready: it takes programs, also if it is not there yet; idle: no program uses it; gone: there is no "
+                  "such VF")
+      ->required()
+      ->check(OneOf({"ready", "idle", "gone"}))
+      ->type_name("STATE");
+}
+
 void AddNewMemory(CLI::App& command, CtlArgs& args) {
   command.add_option("--vram", args.vram, "Memory of the VF, like 2GiB");
   command.add_option("--host-memory", args.host_memory,
@@ -326,6 +356,29 @@ constexpr Row kCommands[] = {
      "vgpuctl reset guest-a --force", Takes(AddVfNames, AddForceReset), &CmdReset},
     {"stats", "Show who has the GPU now, in the last second, and what each VF is entitled to.", "vgpuctl stats --total",
      Takes(AddOptionalName, AddOneGpu, AddTotal, AddView, AddWatch), &CmdStats},
+    {"events",
+     "Show what happened: VFs created, changed (by whom), reset, lost and destroyed, kernels that failed, executors "
+     "that "
+     "were killed, alarms.",
+     "vgpuctl events guest-a --follow", Takes(AddOptionalName, AddFollowing), &CmdEvents},
+    {"logs", "Show what the processes of a VF logged.", "vgpuctl logs guest-a --follow", Takes(AddVfName, AddFollowing),
+     &CmdLogs},
+    {"top",
+     "Show all GPUs and VFs as they are, again and again. Keys: s sorts, p pauses or resumes the selected VF and w "
+     "changes "
+     "its weight, both after a question; space freezes, q quits.",
+     "vgpuctl top --batch --count 1", Takes(AddTop), &CmdTop},
+    {"doctor",
+     "Check this host, vgpud, permissions, containers, libvirt, QEMU and Slurm: one line per check, with the fix. Exit "
+     "code 0: no FAIL, 7: there is one.",
+     "vgpuctl doctor", Takes(AddHooksDir), &CmdDoctor},
+    {"ps", "Show the programs that use VFs: pid, user, domain, memory, time on the GPU.", "vgpuctl ps guest-a",
+     Takes(AddOptionalName, AddView), &CmdPs},
+    {"wait",
+     "Wait until a VF is in a state, for ever or as long as --timeout says. Exit code 0: it is, 5: it will not be "
+     "without "
+     "your act, 6: it was not within that time.",
+     "vgpuctl wait guest-a --for idle --timeout 30s", Takes(AddVfName, AddGoal), &CmdWait},
     {"metrics", "Print all figures as Prometheus reads them.", "vgpuctl metrics", Takes(), &CmdMetrics, nullptr,
      "text for Prometheus"},
     {"report", "Show what each VF used per day (UTC), today or on the days given.",

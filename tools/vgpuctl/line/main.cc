@@ -109,7 +109,7 @@ std::optional<int> RunForBuilders(const CLI::App& app, const std::vector<std::st
 }
 
 std::chrono::milliseconds Timeout(const CtlArgs& args, const std::string& text) {
-  const bool for_ever = args.queue && !args.wait_for_daemon;
+  const bool for_ever = (args.queue || !args.wait_for.empty()) && !args.wait_for_daemon;
   return for_ever ? std::chrono::hours{24 * 7} : *ParsePatience(text);
 }
 
@@ -165,5 +165,6 @@ int main(int argc, char** argv) {
   args.json = args.view.is_data();
   args.wait_for_daemon = everywhere.timeout_option->count() > 0;
   args.timeout = Timeout(args, everywhere.timeout);
+  args.interval = *ParsePatience(args.every);
   return args.watch ? Watch(run, args) : run(args);
 }

@@ -34,6 +34,10 @@ TEST_F(ControlTest, EachRouteAnswersItsMethodsAndNoOthers) {
       {"/metrics", {{"GET", 200}}},
       {"/v1/report", {{"GET", 200}}},
       {"/v1/trace", {{"GET", 400}}},
+      {"/v1/events", {{"GET", 200}}},
+      {"/v1/processes", {{"GET", 200}}},
+      {"/v1/vfs/a/log", {{"GET", 404}}},
+      {"/v1/vfs/a/wait", {{"GET", 400}}},
   };
   for (const auto& route : kRoutes)
     for (const char* method : {"GET", "POST", "PATCH", "DELETE"}) {

@@ -33,11 +33,11 @@ struct Lines {
 
 struct Bed {
   std::shared_ptr<Lines> lines = std::make_shared<Lines>();
-  ChildLog log{"a", [lines = lines](std::string_view origin, std::string_view line) {
-                 const std::lock_guard lock{lines->mutex};
-                 lines->all.push_back(fmt::format("{}: {}", origin, line));
-                 lines->more.notify_all();
-               }};
+  ChildLog log{[lines = lines](pid_t pid, std::string_view line) {
+    const std::lock_guard lock{lines->mutex};
+    lines->all.push_back(fmt::format("pid={}: {}", pid, line));
+    lines->more.notify_all();
+  }};
   // The end that the process has.
   UniqueFd Start(pid_t pid) {
     Pipe pipe = *MakePipe();
@@ -55,7 +55,7 @@ void Say(const UniqueFd& to, const std::string& text) {
   ASSERT_EQ(static_cast<ssize_t>(text.size()), ::write(to.get(), text.data(), text.size()));
 }
 
-TEST(ChildLogTest, EachLineHasTheVfAndThePidInFront) {
+TEST(ChildLogTest, EachLineComesWithItsPid) {
   Bed bed;
   const UniqueFd one = bed.Start(7), other = bed.Start(8);
   Say(one, "first\nsecond ");
@@ -63,8 +63,7 @@ TEST(ChildLogTest, EachLineHasTheVfAndThePidInFront) {
   Say(one, "goes on\n\n");
   bed.log.Ended(7);
   bed.log.Ended(8);
-  EXPECT_EQ((std::vector<std::string>{"vf=a pid=7: first", "vf=a pid=7: second goes on",
-                                      "vf=a pid=8: vgpud: error: vf=good: parked"}),
+  EXPECT_EQ((std::vector<std::string>{"pid=7: first", "pid=7: second goes on", "pid=8: vgpud: error: vf=good: parked"}),
             bed.Settled());
 }
 
@@ -74,14 +73,14 @@ TEST(ChildLogTest, LinesArriveWhileTheProcessRuns) {
   Say(process, "hello\n");
   std::unique_lock lock{bed.lines->mutex};
   EXPECT_TRUE(bed.lines->more.wait_for(lock, kPatience, [&] { return !bed.lines->all.empty(); }));
-  EXPECT_EQ(std::vector<std::string>{"vf=a pid=7: hello"}, bed.lines->all);
+  EXPECT_EQ(std::vector<std::string>{"pid=7: hello"}, bed.lines->all);
 }
 
 TEST(ChildLogTest, TheLastWordsOfADeadProcessNeedNoNewline) {
   Bed bed;
   Say(bed.Start(7), "terminate called");
   bed.log.Ended(7);
-  EXPECT_EQ(std::vector<std::string>{"vf=a pid=7: terminate called"}, bed.Settled());
+  EXPECT_EQ(std::vector<std::string>{"pid=7: terminate called"}, bed.Settled());
 }
 
 TEST(ChildLogTest, ALineWithoutEndTakesNoMoreMemoryThanALineMayHave) {
@@ -93,7 +92,7 @@ TEST(ChildLogTest, ALineWithoutEndTakesNoMoreMemoryThanALineMayHave) {
   const auto lines = bed.Settled();
   ASSERT_EQ(2u, lines.size());
   EXPECT_LT(lines[0].size(), kMaxLogText + 50);
-  EXPECT_EQ("vf=a pid=7: next", lines[1]);
+  EXPECT_EQ("pid=7: next", lines[1]);
 }
 
 TEST(ChildLogTest, WhatIsBeyondTheBudgetIsDroppedAndCounted) {
@@ -119,9 +118,9 @@ TEST(ChildLogTest, ALineThatIsRepeatedIsSaidOnceAndHowOftenItCame) {
   bed.Settled();
   Say(other, "a\n");
   bed.log.Ended(8);
-  EXPECT_EQ((std::vector<std::string>{"vf=a pid=7: a", "vf=a pid=7: (the same line 2 times more)", "vf=a pid=7: b",
-                                      "vf=a pid=7: (the same line 1 times more)", "vf=a pid=7: a",
-                                      "vf=a pid=7: (the same line 1 times more)", "vf=a pid=8: a"}),
+  EXPECT_EQ((std::vector<std::string>{"pid=7: a", "pid=7: (the same line 2 times more)", "pid=7: b",
+                                      "pid=7: (the same line 1 times more)", "pid=7: a",
+                                      "pid=7: (the same line 1 times more)", "pid=8: a"}),
             bed.Settled());
   EXPECT_EQ(0u, bed.log.dropped());
 }
@@ -132,8 +131,7 @@ TEST(ChildLogTest, TheVfsOfATenantShareTheirBytes) {
   constexpr size_t kLine = 1'000;
   const auto fill = [&](const std::string& vf, const std::string& tenant) {
     size_t lines = 0;
-    ChildLog log{vf, [&](std::string_view, std::string_view) { ++lines; }, Sharer{tenant.empty() ? vf : tenant},
-                 budget};
+    ChildLog log{[&](pid_t, std::string_view) { ++lines; }, Sharer{tenant.empty() ? vf : tenant}, budget};
     Pipe pipe = *MakePipe();
     log.Follow(7, std::move(pipe.read));
     for (int i = 0; i < 60; ++i) Say(pipe.write, fmt::format("{:0{}}\n", i, kLine));
@@ -213,7 +211,7 @@ TEST(ChildLogTest, AWriterThatHoldsThePipeForEverHoldsNobodyUp) {
 TEST(ChildLogTest, WhatIsBeyondALineIsThrownAwayAndOneCharacterMoreShowsIt) {
   std::vector<size_t> lengths;
   {
-    ChildLog log{"a", [&](std::string_view, std::string_view line) { lengths.push_back(line.size()); }};
+    ChildLog log{[&](pid_t, std::string_view line) { lengths.push_back(line.size()); }};
     Pipe pipe = *MakePipe();
     log.Follow(7, std::move(pipe.read));
     for (const size_t length : {kMaxLogText - 1, kMaxLogText, kMaxLogText + 1, kMaxLogText + 2})
@@ -229,7 +227,7 @@ TEST(ChildLogTest, EmptyLinesAreNone) {
   const UniqueFd process = bed.Start(7);
   Say(process, "\n\na\n\n");
   bed.log.Ended(7);
-  EXPECT_EQ(std::vector<std::string>{"vf=a pid=7: a"}, bed.Settled());
+  EXPECT_EQ(std::vector<std::string>{"pid=7: a"}, bed.Settled());
   EXPECT_EQ(0u, bed.log.dropped());
 }
 
