@@ -33,7 +33,7 @@ void AddKnobs(CLI::App& command, bool per_vf, CtlArgs& args) {
 void AddVfName(CLI::App& command, CtlArgs& args) { command.add_option("name", args.name, "The VF's name")->required(); }
 
 void AddVfNames(CLI::App& command, CtlArgs& args) {
-  command.add_option("name", args.names, "Names of VFs");
+  command.add_option("name", args.names, "Names of VFs")->type_name("VF");
   command.add_flag("--all", args.all, "All VFs, instead of names");
 }
 
@@ -43,7 +43,7 @@ void AddForce(CLI::App& command, CtlArgs& args) {
 }
 
 void AddOptionalName(CLI::App& command, CtlArgs& args) {
-  command.add_option("name", args.name, "The VF's name (default: all)");
+  command.add_option("name", args.name, "The VF's name (default: all)")->type_name("VF");
 }
 
 void AddConfigVerb(CLI::App& command, CtlArgs& args) {
@@ -60,8 +60,9 @@ void AddManyVfs(CLI::App& command, CtlArgs& args) {
 }
 
 void AddCdi(CLI::App& command, CtlArgs& args) {
-  command.add_option("--file", args.file, "Where to write it (default: standard output)");
-  command.add_option("--library", args.library, "libcuda.so.1 of vgpud (default: the installed one)");
+  command.add_option("--file", args.file, "Where to write it (default: standard output)")->type_name("FILE");
+  command.add_option("--library", args.library, "libcuda.so.1 of vgpud (default: the installed one)")
+      ->type_name("FILE");
   command.add_flag(
       "--update-ldcache", args.update_ldcache,
       "Only for container engines, which call it as the file says: makes a new container's dynamic linker know "
@@ -69,7 +70,8 @@ void AddCdi(CLI::App& command, CtlArgs& args) {
 }
 
 void AddStateFile(CLI::App& command, CtlArgs& args) {
-  command.add_option("--file", args.file, "What everything should be like (see: vgpuctl export); - = standard input");
+  command.add_option("--file", args.file, "What everything should be like (see: vgpuctl export); - = standard input")
+      ->type_name("FILE");
   command.add_flag("--prune", args.prune,
                    "VFs that are not in the file should not be there, but for transient ones; VFs in use end, too");
 }
@@ -97,7 +99,7 @@ void AddGpuSettings(CLI::App& command, CtlArgs& args) {
 void AddSlurm(CLI::App& command, CtlArgs& args) {
   command.add_option("what", args.name, "gres.conf")->required()->check(OneOf({"gres.conf"}));
   command.add_option("--profile", args.profile, "The size of a VF that Slurm counts as one (default: 1/1)")
-      ->type_name("NAME");
+      ->type_name("PROFILE");
   command.add_option("--files", args.files_dir, "Where the files are that stand for the VFs")->capture_default_str();
 }
 
@@ -117,7 +119,7 @@ void AddDays(CLI::App& command, CtlArgs& args) {
 
 void AddTraceFile(CLI::App& command, CtlArgs& args) {
   command.add_option("--last", args.last, "How far back, like 5s or 200ms, at most 10 minutes")->capture_default_str();
-  command.add_option("-o,--output", args.file, "The file; - = standard output")->required();
+  command.add_option("-o,--output", args.file, "The file; - = standard output")->required()->type_name("FILE");
 }
 
 // Of lists. -o itself is among the options of all commands.
@@ -194,8 +196,8 @@ void AddMakings(CLI::App& command, CtlArgs& args) {
   command
       .add_option("--profile", args.profile,
                   "A size by name, like 1/4 (all: vgpuctl profiles); other options count more")
-      ->type_name("NAME");
-  command.add_option("--tenant", args.tenant, "Whose it is (all: vgpuctl tenants)")->type_name("NAME");
+      ->type_name("PROFILE");
+  command.add_option("--tenant", args.tenant, "Whose it is (all: vgpuctl tenants)")->type_name("TENANT");
 }
 
 void AddLifeAndOwner(CLI::App& command, CtlArgs& args) {
@@ -210,11 +212,11 @@ void AddLifeAndOwner(CLI::App& command, CtlArgs& args) {
 }
 
 void AddGpuName(CLI::App& command, CtlArgs& args) {
-  command.add_option("name", args.gpu, "The GPU's name; needed where there are several");
+  command.add_option("name", args.gpu, "The GPU's name; needed where there are several")->type_name("GPU");
 }
 
 void AddOneGpu(CLI::App& command, CtlArgs& args) {
-  command.add_option("--gpu", args.gpu, "A GPU of several (all: vgpuctl gpus)")->type_name("NAME");
+  command.add_option("--gpu", args.gpu, "A GPU of several (all: vgpuctl gpus)")->type_name("GPU");
 }
 
 void AddPlace(CLI::App& command, CtlArgs& args) {
@@ -254,12 +256,12 @@ void AddDomainFile(CLI::App& command, CtlArgs& args) {
 }
 
 void AddVfToAttach(CLI::App& command, CtlArgs& args) {
-  command.add_option("--vf", args.vf, "A VF that is there, or the name of the one to be made");
+  command.add_option("--vf", args.vf, "A VF that is there, or the name of the one to be made")->type_name("VF");
   command.add_flag("--unmanaged", args.unmanaged, "The hook leaves the VF alone: you look after its socket");
 }
 
 void AddVfToDetach(CLI::App& command, CtlArgs& args) {
-  command.add_option("--vf", args.vf, "The VF's name or alias, like vgpud0")->required();
+  command.add_option("--vf", args.vf, "The VF's name or alias, like vgpud0")->required()->type_name("VF");
 }
 
 void AddWhere(CLI::App& command, CtlArgs& args) {
@@ -268,7 +270,9 @@ void AddWhere(CLI::App& command, CtlArgs& args) {
 }
 
 void AddHooksDir(CLI::App& command, CtlArgs& args) {
-  command.add_option("--hooks-dir", args.hooks_dir, "Where libvirt looks for hooks")->capture_default_str();
+  command.add_option("--hooks-dir", args.hooks_dir, "Where libvirt looks for hooks")
+      ->capture_default_str()
+      ->type_name("DIRECTORY");
 }
 
 void AddLint(CLI::App& command, CtlArgs& args) {

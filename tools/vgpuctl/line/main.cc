@@ -5,12 +5,15 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/line/command_table.h"
+#include "tools/vgpuctl/line/complete.h"
+#include "tools/vgpuctl/line/manual.h"
 #include "tools/vgpuctl/line/values.h"
 #include "tools/vgpuctl/line/wrong_line.h"
 
@@ -96,6 +99,15 @@ bool WantsJson(const std::vector<std::string>& words) {
   return false;
 }
 
+// What the scripts of shells and of packages call; it is no command for people. nullopt: the line is another one.
+std::optional<int> RunForBuilders(const CLI::App& app, const std::vector<std::string>& words) {
+  if (words.empty()) return std::nullopt;
+  if (words[0] == "complete") return Complete(app, {words.begin() + 1, words.end()});
+  if (words[0] != "manual" || words.size() != 2) return std::nullopt;
+  const auto written = WriteManual(app, VGPUD_VERSION, words[1]);
+  return written ? kExitOk : Complain(kExitFailed, written.error().context);
+}
+
 std::chrono::milliseconds Timeout(const CtlArgs& args, const std::string& text) {
   const bool for_ever = (args.queue || !args.wait_for.empty()) && !args.wait_for_daemon;
   return for_ever ? std::chrono::hours{24 * 7} : *ParsePatience(text);
@@ -123,7 +135,14 @@ int main(int argc, char** argv) {
   help->add_option("command", explained, "The command (default: all)")->type_name("COMMAND");
   CLI::App* const version = AddCommand(app, "version", "Print the version of vgpuctl.", "vgpuctl version");
 
+  std::string shell;
+  CLI::App* const completion =
+      AddCommand(app, "completion", "Print the script that completes command lines of vgpuctl in a shell.",
+                 "vgpuctl completion bash > /etc/bash_completion.d/vgpuctl");
+  completion->add_option("shell", shell, "bash, zsh or fish")->required()->check(OneOf({"bash", "zsh", "fish"}));
+
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (const auto code = RunForBuilders(app, words)) return *code;
   if (WantsJson(words)) ComplainInJson();
   try {
     app.parse(argc, argv);
@@ -136,6 +155,7 @@ int main(int argc, char** argv) {
   }
   if (const std::string wrong = WhatWasMistaken(app, words); !wrong.empty()) return Complain(kExitUsage, wrong);
   if (help->parsed()) return PrintHelp(app, explained);
+  if (completion->parsed()) return PrintRaw(CompletionScript(shell));
   if (version->parsed()) return PrintRaw(fmt::format("{}\n", kVersion));
   std::erase_if(args.knobs, [](const auto& knob) { return knob.second.empty(); });
   const std::string command = app.get_subcommands().front()->get_name();
