@@ -35,29 +35,12 @@ Result<CtlJson> ParsePart(std::string_view text) {
   return CtlJson(*part);
 }
 
-// What can be set of a VF by that option, and how its value is written.
-struct Settable {
-  std::string field;
-  std::function<Result<CtlJson>(std::string_view)> parse;
-};
-std::optional<Settable> SetOf(std::string_view option) {
-  for (const auto& knob : control::Knobs())
-    if (knob.per_vf && knob.option == option)
-      return Settable{knob.field, [&knob](std::string_view text) { return ParseKnob(knob, text); }};
-  for (const auto& memory : kMemoryOptions)
-    if (memory.option == option)
-      return Settable{memory.field,
-                      [&memory](std::string_view text) -> Result<CtlJson> { return TRY(ParseMemory(memory, text)); }};
-  return std::nullopt;
-}
-
 Result<CtlJson> ParseSwitch(std::string_view text) {
   constexpr std::string_view kOn[] = {"yes", "on", "true", "1"}, kOff[] = {"no", "off", "false", "0"};
   if (std::find(std::begin(kOn), std::end(kOn), text) != std::end(kOn)) return CtlJson(1);
   if (std::find(std::begin(kOff), std::end(kOff), text) != std::end(kOff)) return CtlJson(0);
   return Fail(std::errc::invalid_argument, fmt::format("\"{}\" is neither yes nor no", text));
 }
-
 // Whatever its range.
 Result<CtlJson> ParseForm(const control::KnobInfo& knob, std::string_view text) {
   if (knob.is_switch()) return ParseSwitch(text);
@@ -96,17 +79,35 @@ Result<GroupInput> ParseGroupKnob(const control::KnobInfo& knob, std::string_vie
   return GroupInput{std::string(text.substr(0, equals)), value};
 }
 
-Result<uint64_t> ParseMemory(const MemoryOption& option, std::string_view text) {
+Result<CtlJson> ParseMemory(const MemoryOption& memory, std::string_view text) {
   const auto bytes = ParseBytes(text);
   if (!bytes)
-    return Fail(bytes.error().code,
-                fmt::format("{}{}", bytes.error().context,
-                            text.ends_with('%') ? "; --profile 1/4 gives a part of the GPU's memory" : ""));
-  if (*bytes < option.least || *bytes > option.most)
-    return Fail(std::errc::invalid_argument, fmt::format("{} is out of range: allowed is {} to {}", text,
-                                                         FormatBytes(option.least), FormatBytes(option.most)));
-  return *bytes;
+    return Fail(
+        std::errc::invalid_argument,
+        bytes.error().context + (text.ends_with('%') ? "; --profile 1/4 gives a part of the GPU's memory" : ""));
+  if (*bytes >= memory.least && *bytes <= memory.most) return CtlJson(*bytes);
+  return Fail(std::errc::invalid_argument, fmt::format("{} is out of range: allowed is {} to {}", text,
+                                                       FormatBytes(memory.least), FormatBytes(memory.most)));
 }
+
+namespace {
+
+// What can be set of a VF by that option, and how its value is written.
+struct Settable {
+  std::string field;
+  std::function<Result<CtlJson>(std::string_view)> parse;
+};
+std::optional<Settable> SetOf(std::string_view option) {
+  for (const auto& knob : control::Knobs())
+    if (knob.per_vf && knob.option == option)
+      return Settable{knob.field, [&knob](std::string_view text) { return ParseKnob(knob, text); }};
+  for (const auto& memory : kMemoryOptions)
+    if (memory.option == option)
+      return Settable{memory.field, [&memory](std::string_view text) { return ParseMemory(memory, text); }};
+  return std::nullopt;
+}
+
+}  // namespace
 
 Result<VfInput> ParseVfInput(std::string_view text) {
   const auto bad = [&] { return Bad(text, "NAME:OPTION=VALUE,...", "guest-a:weight=300,limit=50%"); };

@@ -2,7 +2,6 @@
 // Knobs as people type and read them. Which there are: vgpud/model/knobs.h.
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -29,18 +28,18 @@ struct GroupInput {
 };
 [[nodiscard]] Result<GroupInput> ParseGroupKnob(const control::KnobInfo& knob, std::string_view text);
 
-// The memory of a VF: an option, the field of the API, and what is allowed.
+// The memory of a VF: an option, and the field of the API.
 struct MemoryOption {
   const char* option;
   const char* field;
-  uint64_t least;
-  uint64_t most;
+  uint64_t least, most;
 };
 inline constexpr MemoryOption kMemoryOptions[] = {
     {"vram", "vram_bytes", control::kMinVramBytes, control::kMaxVramBytes},
-    {"host-memory", "host_memory_bytes", control::kMinHostMemoryBytes, control::kMaxHostMemoryBytes}};
-// "2GiB", in the option's range.
-[[nodiscard]] Result<uint64_t> ParseMemory(const MemoryOption& option, std::string_view text);
+    {"host-memory", "host_memory_bytes", control::kMinHostMemoryBytes, control::kMaxHostMemoryBytes},
+};
+// "1GiB" or "256M", in the range of the option: bytes.
+[[nodiscard]] Result<CtlJson> ParseMemory(const MemoryOption& memory, std::string_view text);
 
 // "guest-a:weight=300,limit=50%,vram=2GiB" in pieces.
 struct VfInput {
