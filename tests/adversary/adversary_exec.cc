@@ -39,11 +39,11 @@ struct Place {
   exec::Workers workers;
 };
 
-Result<Place> TakePlace(Confinement confinement, std::optional<uid_t> user, uint64_t memory_bytes, uint32_t threads,
-                        uint64_t most_threads, const Target& target) {
+Result<Place> TakePlace(Confinement confinement, std::optional<uid_t> user, const exec::MemoryLimit& memory,
+                        uint32_t threads, uint64_t most_threads, const Target& target) {
   exec::ExitOnSigbus();
   SetOomScore(kOomScore);
-  TRY(exec::SetLimits(memory_bytes, threads, most_threads));
+  TRY(exec::SetLimits(memory, threads, most_threads));
   TRY(EnterConfinement(confinement, user));
   Post post;
   post.daemon = target.daemon;
@@ -93,7 +93,7 @@ int Main(int argc, char** argv) {
   const auto number = [&](const char* option) {
     return std::strtoull(std::string(OptionOf(argc, argv, option)).c_str(), nullptr, 10);
   };
-  auto place = TakePlace(confinement, user, number("--vram") + number("--host-memory"),
+  auto place = TakePlace(confinement, user, {number("--vram") + number("--host-memory"), number("--most-memory")},
                          static_cast<uint32_t>(number("--threads")), number("--most-threads"), target);
   if (!place) {
     Say("attack: not in its place: " + place.error().context);

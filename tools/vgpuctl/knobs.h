@@ -2,7 +2,6 @@
 // Knobs as people type and read them. Which there are: vgpud/model/knobs.h.
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -29,7 +28,7 @@ struct GroupInput {
 };
 [[nodiscard]] Result<GroupInput> ParseGroupKnob(const control::KnobInfo& knob, std::string_view text);
 
-// The memory of a VF: an option, the field of the API, and what is allowed.
+// The memory of a VF: an option, and the field of the API.
 struct MemoryOption {
   const char* option;
   const char* field;
