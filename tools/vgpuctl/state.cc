@@ -11,7 +11,9 @@
 #include "tools/vgpuctl/ask.h"
 #include "tools/vgpuctl/owner.h"
 #include "tools/vgpuctl/print.h"
+#include "tools/vgpuctl/rows.h"
 #include "tools/vgpuctl/state_file.h"
+#include "vgpud/model/api.h"
 
 namespace vgpud::tools {
 namespace {
@@ -97,7 +99,18 @@ struct Words {
 constexpr Words kOfAssert{"should not be there", "is missing"};
 constexpr Words kOfDryRun{"would be destroyed", "would be created"};
 
-void PrintDifferences(const Plan& plan, const Words& words) {
+CtlJson ToJson(const Plan& plan) {
+  CtlJson created = CtlJson::array();
+  for (const CtlJson& vf : plan.created) created.push_back(Text(vf, "name"));
+  return {{"apiVersion", control::kApiVersion},
+          {"conflicts", plan.conflicts},
+          {"destroyed", plan.destroyed},
+          {"changes", plan.changes},
+          {"created", created}};
+}
+
+int PrintDifferences(const CtlArgs& args, const Plan& plan, const Words& words) {
+  if (args.json) return PrintData(args.view, ToJson(plan));
   for (const std::string& conflict : plan.conflicts) fmt::print("{}\n", conflict);
   for (const std::string& name : plan.destroyed) fmt::print("{} {}\n", name, words.too_many);
   for (const CtlJson& change : plan.changes) {
@@ -110,6 +123,7 @@ void PrintDifferences(const Plan& plan, const Words& words) {
                ReadableChange(field, change.value("new", CtlJson())));
   }
   for (const CtlJson& vf : plan.created) fmt::print("{} {}\n", Text(vf, "name"), words.missing);
+  return kExitOk;
 }
 
 // In an order in which each step finds what it needs: room first, then the policy, then VFs that count on both.
@@ -117,17 +131,17 @@ tl::expected<void, int> Carry(const CtlArgs& args, const Plan& plan) {
   for (const std::string& name : plan.destroyed) {
     const auto done = Ask(args, "DELETE", "/v1/vfs/" + name);
     if (!done) return tl::unexpected(done.error());
-    fmt::print("{} destroyed\n", name);
+    if (!args.json) fmt::print("{} destroyed\n", name);
   }
   if (!plan.changes.empty()) {
     const auto done = Ask(args, "PATCH", "/v1/settings", plan.settings);
     if (!done) return tl::unexpected(done.error());
-    (void)PrintChange("gpu", done->json);
+    if (!args.json) (void)PrintChange("gpu", done->json);
   }
   for (const CtlJson& vf : plan.created) {
     const auto done = Ask(args, "POST", "/v1/vfs", vf);
     if (!done) return tl::unexpected(done.error());
-    fmt::print("{} created\n", Text(vf, "name"));
+    if (!args.json) fmt::print("{} created\n", Text(vf, "name"));
   }
   return {};
 }
@@ -145,21 +159,21 @@ int CmdExport(const CtlArgs& args) {
 int CmdAssert(const CtlArgs& args) {
   const auto plan = MakePlan(args);
   if (!plan) return plan.error();
-  if (plan->empty()) return kExitOk;
-  PrintDifferences(*plan, kOfAssert);
-  return kExitDiffers;
+  if (plan->empty() && !args.json) return kExitOk;
+  const int printed = PrintDifferences(args, *plan, kOfAssert);
+  return printed == kExitOk && !plan->empty() ? kExitDiffers : printed;
 }
 
 int ApplyFile(const CtlArgs& args) {
   const auto plan = MakePlan(args);
   if (!plan) return plan.error();
-  if (plan->empty()) return kExitOk;
+  if (plan->empty()) return args.json ? PrintData(args.view, ToJson(*plan)) : kExitOk;
   if (!plan->conflicts.empty()) {
     for (const std::string& conflict : plan->conflicts) (void)Complain(kExitRefused, conflict);
     return kExitRefused;
   }
   if (args.dry_run) {
-    PrintDifferences(*plan, kOfDryRun);
+    if (const int printed = PrintDifferences(args, *plan, kOfDryRun); printed != kExitOk) return printed;
     // Whether there is room for new VFs is known when nothing else changes before.
     for (const CtlJson& vf : plan->created) {
       if (!plan->changes.empty() || !plan->destroyed.empty()) break;
@@ -168,7 +182,9 @@ int ApplyFile(const CtlArgs& args) {
     return ExitOfChanged(args);
   }
   const auto done = Carry(args, *plan);
-  return done ? ExitOfChanged(args) : done.error();
+  if (!done) return done.error();
+  if (args.json) (void)PrintData(args.view, ToJson(*plan));
+  return ExitOfChanged(args);
 }
 
 }  // namespace vgpud::tools

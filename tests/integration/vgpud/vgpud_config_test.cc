@@ -255,6 +255,18 @@ TEST_F(StateFile, ApplySucceedsAlsoWhereItChangesSomething) {
   EXPECT_SAYS(Ctl({"apply", "--file", state(), "--dry-run"}), "a weight is 100 and should be 200\n");
   EXPECT_SAYS(Ctl({"apply", "--file", state()}), "a weight 100 -> 200");
   EXPECT_EQ("", Ctl({"apply", "--file", state()})) << "nothing has to change";
+  WriteState("[vf.a]\nweight = 250\n[vf.b]\nvram = \"64MiB\"\n");
+  const Json expected = Json::parse(R"({"conflicts": [], "destroyed": [], "created": ["b"]})");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"assert"}, {"apply", "--dry-run"}, {"apply"}}) {
+    std::vector<std::string> line = words;
+    line.insert(line.end(), {"--file", state(), "-o", "json"});
+    const Json answer = Json::parse(Ctl(line, words[0] == "assert" ? 7 : 0), nullptr, false);
+    for (const auto& item : expected.items()) EXPECT_EQ(item.value(), answer.value(item.key(), Json())) << answer;
+    EXPECT_EQ("weight", answer["changes"][0]["field"]) << answer;
+  }
+  const Json same = Json::parse(Ctl({"assert", "--file", state(), "-o", "json"}), nullptr, false);
+  EXPECT_EQ(Json::array(), same["changes"]);
   Ctl({"apply", "a:weight=300"});
   Ctl({"apply", "a:weight=400", "--detailed-exitcode", "--dry-run"}, 7);
   Ctl({"apply", "a:weight=400", "--detailed-exitcode"}, 7);
