@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -193,7 +194,16 @@ void Barriers(Post&) {
     ::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
+// As an executor may when its VF gets more memory.
+void RaiseOwnLimit() {
+  rlimit data{};
+  if (::getrlimit(RLIMIT_DATA, &data) != 0) return;
+  data.rlim_cur = data.rlim_max;
+  ::setrlimit(RLIMIT_DATA, &data);
+}
+
 void MemoryBomb(Post&) {
+  RaiseOwnLimit();
   constexpr size_t kStep = 64 << 20, kMost = size_t{12} << 30;
   for (size_t all = 0; all < kMost; all += kStep) {
     auto* memory =
@@ -206,6 +216,7 @@ void MemoryBomb(Post&) {
 
 // As much as this process gets, and keeps it: beside others that do the same.
 void MemoryCrowd(Post&) {
+  RaiseOwnLimit();
   constexpr size_t kStep = 16 << 20;
   size_t all = 0;
   for (;; all += kStep) {

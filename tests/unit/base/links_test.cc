@@ -72,8 +72,10 @@ TEST(VfLink, FreshMessagesAreBlank) {
   ExpectBlank(vf_link::Adopt{.version = 0}, 8);
   ExpectBlank(vf_link::Hello{.version = 0}, 16);
   ExpectBlank(vf_link::Channel{}, 25);
-  EXPECT_EQ(1u, vf_link::Hello{}.version);
-  EXPECT_EQ(1u, vf_link::Adopt{}.version);
+  EXPECT_EQ(2u, vf_link::Hello{}.version);
+  EXPECT_EQ(2u, vf_link::Adopt{}.version);
+  ExpectBlank(vf_link::Quotas{}, 9);
+  ExpectBlank(vf_link::QuotasSet{}, 27);
   ExpectBlank(vf_link::Client{}, 19);
   ExpectBlank(vf_link::Usage{}, 20);
   ExpectBlank(vf_link::Events{}, 21);
