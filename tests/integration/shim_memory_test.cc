@@ -13,12 +13,11 @@ class ShimManaged : public ShimApi {
  protected:
   void SetUp() override {
     ShimApi::SetUp();
-    if (!kFixedAddresses) GTEST_SKIP() << "ThreadSanitizer leaves no addresses for it";
+    if (!vgpud::kFixedAddresses) GTEST_SKIP() << "ThreadSanitizer leaves no addresses for it";
     for (CUdeviceptr* p : {&a_, &b_}) ASSERT_EQ(CUDA_SUCCESS, cuMemAllocManaged(p, kBytes, CU_MEM_ATTACH_GLOBAL));
   }
   void TearDown() override {
-    for (const CUdeviceptr p : {a_, b_})
-      if (p != 0) EXPECT_EQ(CUDA_SUCCESS, cuMemFree_v2(p));
+    for (const CUdeviceptr p : {a_, b_}) EXPECT_EQ(CUDA_SUCCESS, cuMemFree_v2(p));
     ShimApi::TearDown();
   }
   static unsigned char* Host(CUdeviceptr p) { return reinterpret_cast<unsigned char*>(p); }
@@ -83,7 +82,7 @@ TEST_F(ShimManaged, PointersSayWhatTheyAre) {
 }
 
 TEST_F(ShimApi, MappedHostMemoryIsOneAddressForBothSides) {
-  if (!kFixedAddresses) GTEST_SKIP() << "ThreadSanitizer leaves no addresses for it";
+  if (!vgpud::kFixedAddresses) GTEST_SKIP() << "ThreadSanitizer leaves no addresses for it";
   void* host = nullptr;
   ASSERT_EQ(CUDA_SUCCESS, cuMemHostAlloc(&host, 5000, CU_MEMHOSTALLOC_DEVICEMAP));
   CUdeviceptr device = 0;
@@ -144,7 +143,7 @@ TEST_F(ShimApi, RegisteredMemoryIsForCopies) {
 }
 
 TEST_F(ShimApi, ManagedMemoryGoesWithItsContext) {
-  if (!kFixedAddresses) GTEST_SKIP() << "ThreadSanitizer leaves no addresses for it";
+  if (!vgpud::kFixedAddresses) GTEST_SKIP() << "ThreadSanitizer leaves no addresses for it";
   CUdeviceptr p = 0;
   ASSERT_EQ(CUDA_SUCCESS, cuMemAllocManaged(&p, 16, CU_MEM_ATTACH_GLOBAL));
   ASSERT_EQ(CUDA_SUCCESS, cuDevicePrimaryCtxReset_v2(0));

@@ -65,7 +65,7 @@ TEST_F(Leaving, AThreadThatIsCancelledWhileItWaitsEndsAfterTheCall) {
 }
 
 TEST_F(Leaving, ThreadsThatAreCancelledAnywhereLeaveNothingLocked) {
-  if (kSanitizerBuild) GTEST_SKIP() << "AddressSanitizer takes what a cancelled thread has left for its stack";
+  if (vgpud::kSanitizerBuild) GTEST_SKIP() << "AddressSanitizer takes what a cancelled thread has left for its stack";
   for (int round = 0; round < 20; ++round) {
     std::atomic<unsigned> calls{0};
     pthread_t thread;
