@@ -60,8 +60,12 @@ bool Arena::UsePart(uint32_t part) {
   // The guard behind it stays within its part, too.
   constexpr uint64_t kMost = kPartBytes - ReachSpace::kGuard;
   const bool fits = part < VGPU_BUFFER_PARTS && bytes() <= kMost;
-  return fits && free_.size() == 1 && free_.begin()->second == bytes() &&
-         Place(shift, {bytes(), std::min<uint64_t>(memory_.most(), kMost)});
+  if (!fits || free_.size() != 1 || free_.begin()->second != bytes()) return false;
+  const VramSize here{bytes(), memory_.most()};
+  memory_ = {};  // what it may grow to reaches into other parts
+  if (Place(shift, {here.bytes, std::min<uint64_t>(here.most, kMost)})) return true;
+  CHECK(Place(shift_, here));
+  return false;
 }
 
 bool Arena::Grow() {

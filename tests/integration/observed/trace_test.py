@@ -40,8 +40,8 @@ def test_trace_shows_one_vf_at_a_time():
         it.runs("b2", 20)
         rows = {row for _, _, row in slices_of(json.loads(it.ctl("trace", "--last", "60s", "-o", "-")))}
         check({"VF 1 b", "VF 3 b2"} <= rows, f"a VF that is gone keeps its row: {rows}")
-        for arguments, says in ((("--last", "11m", "-o", path), "unit"), (("--last", "700s", "-o", path), "10 minutes"),
-                                (("--last", "0s", "-o", path), "10 minutes"), (("--last", "1s"), "output")):
+        for arguments, says in ((("--last", "11m", "-o", path), "10min"), (("--last", "700s", "-o", path), "10min"),
+                                (("--last", "0s", "-o", path), "10min"), (("--last", "1s"), "output")):
             done = it.run("trace", *arguments)
             check(done.returncode == 2 and says in done.stderr + done.stdout, f"{arguments}: {done}")
         done = it.run("trace", "-o", f"{it.root}/nowhere/trace.json")

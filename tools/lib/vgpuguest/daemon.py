@@ -11,6 +11,14 @@ from . import control, process
 from .paths import VGPUCTL, VGPUD, ToolError, need
 
 
+def _error_of(said):
+    """The text of an error, also of one that is JSON (-o json)."""
+    try:
+        return json.loads(said.splitlines()[-1])["error"]
+    except (ValueError, IndexError, KeyError, TypeError):
+        return said
+
+
 class Daemon:
     """A running vgpud, through vgpuctl."""
 
@@ -24,7 +32,7 @@ class Daemon:
         command = [str(need(VGPUCTL, "vgpuctl")), "--runtime-dir", self.runtime_dir, "--timeout", "10", *arguments]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
         if done.returncode != 0:
-            raise ToolError(f"vgpuctl {' '.join(arguments)}: {(done.stderr or done.stdout).strip()}")
+            raise ToolError(f"vgpuctl {' '.join(arguments)}: {_error_of((done.stderr or done.stdout).strip())}")
         return done.stdout
 
     def ctl(self, *arguments):

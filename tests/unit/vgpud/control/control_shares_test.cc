@@ -281,7 +281,7 @@ TEST_F(ControlSharesTest, AUserMakesSoManyVfs) {
 // The answer to GET /v1/vfs is long: there are very many VFs that are lost.
 class ControlLongAnswersTest : public ControlSharesTest {
  protected:
-  static constexpr uint32_t kLost = 800;
+  static constexpr uint32_t kLost = 3200;
   static constexpr uint32_t kMostUntaken = 16 << 20;
 
   ControlLongAnswersTest() {
