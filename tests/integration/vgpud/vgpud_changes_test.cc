@@ -216,7 +216,7 @@ TEST(VgpudChanges, TheCommandLineTakesAndShowsEverything) {
   says({"set", "a", "--group", "none", "--limit", "none"}, "a limit 75% -> 100%");
   says({"pause", "a"}, "a paused false -> true, effective at round ");
   says({"pause", "a"}, "a: nothing changes");
-  says({"list", "-o", "wide"}, "a     paused  0%    100     1ms    0%     2         none   25%        100%");
+  says({"list", "-o", "wide"}, "a     soft0  paused  0%    100     1ms    0%     2         -      25%        100%");
   says({"resume", "a"}, "b share ");
   says({"gpu"}, "policy             reserve");
   says({"gpu"}, "group_weight       {\"3\":200}");

@@ -89,7 +89,7 @@ TEST(AdoptionTest, WhyNotSaysWhatToDo) {
     EXPECT_EQ("", Adoption::WhyNot(kept));
   }
   kept.note.link_version = vf_link::kVersion + 2;
-  EXPECT_NE(std::string::npos, Adoption::WhyNot(kept).find("speaks version 3 of the link, this vgpud 1"));
+  EXPECT_NE(std::string::npos, Adoption::WhyNot(kept).find("speaks version 4 of the link, this vgpud 2"));
   kept.note.link_version = vf_link::kVersion;
   kept.note.slice_version = kSliceVersion + 1;
   EXPECT_NE(std::string::npos, Adoption::WhyNot(kept).find("restart its VM"));
